@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,16 @@ namespace hvd::cpu {
 // What one allreduce does to each element, folded into a single pass over memory:
 //   out = round( postscale * combine_k( prescale * in_k ) / divisor )
 // combined in the order in which the sources are given, in the accumulator type, rounded once.
+//
+// Floats. Accumulators are f32 for f16, bf16 and f32, and f64 for f64. The result is divided by the divisor if the
+// postscale is 1 (so that an average is exact where it can be), else multiplied once by postscale / divisor. Min
+// and max give NaN if any source does, and of equal values (-0, +0) the first. Every NaN that is written is the
+// positive quiet one without payload. Integers. Sum and product wrap. An average is summed in 64 bits for types of up
+// to 32 bits and in 128 bits for 64-bit types, so that it cannot overflow, and divided with truncation toward zero.
+// With a prescale or postscale other than 1 everything is done in f64, truncated toward zero once at the end, and
+// saturated to the type's range (NaN gives 0).
+//
+// The bits of the result do not depend on the instruction set, on alignment, or on how an array is cut into calls.
 struct Reduction {
   DataType dtype = DataType::f32;
   ReduceOp op = ReduceOp::sum;  // average combines like sum; the divisor makes the difference
@@ -20,15 +31,16 @@ struct Reduction {
   std::int64_t divisor = 1;  // number of ranks for average, else 1
 };
 
-// f16, bf16 -> f32; f32, f64 -> themselves. Integers -> themselves, but for average or with a scale: 64 bits for types up
-// to 32 bits and 128 bits for 64-bit types, so that an average never overflows.
+// Bytes of an accumulator. Floats: as above. Integers: 8 with a scale; for an average 8, or 16 if the type has 64 bits;
+// otherwise they are their own accumulators.
 std::size_t accumulator_size(const Reduction& reduction);
 
-// dst[i] = whole reduction over sources[k][i]. Pointers are arrays of `count` elements of the dtype, of any alignment. dst
-// may be one of the sources; it may not overlap them otherwise.
+// dst[i] = whole reduction over sources[k][i], of one source or more. Pointers are arrays of `count` elements of the
+// dtype, of any alignment. dst may be one of the sources; it may not overlap them otherwise.
 void reduce(const Reduction& reduction, std::span<const std::byte* const> sources, std::byte* dst, std::size_t count);
 
-// The same in two halves, for sums that cross hosts. First half: dst is an array of accumulators, prescale applied.
+// The same in two halves, for sums that cross hosts. dst may be one of the sources if an accumulator is as large as an
+// element. First half: dst is an array of accumulators, prescale applied.
 void reduce_to_accumulators(const Reduction& reduction, std::span<const std::byte* const> sources, std::byte* dst,
                             std::size_t count);
 // Second half: the sources are arrays of accumulators; divisor and postscale applied, dst of the dtype.

@@ -1,4 +1,4 @@
 #pragma once
 
 // Marks what libhvd.so shows to the outside; everything else is compiled with hidden visibility.
-#define HVD_API __attribute__((visibility("default")))
+#define HVD_API [[gnu::visibility("default")]]

@@ -49,6 +49,9 @@ struct Device {
   friend bool operator==(Device, Device) = default;
 };
 
+// Throws InvalidArgumentError unless the shape has that many elements.
+HVD_API void check_elements(std::int64_t given, const Shape& shape);
+
 // Non-owning, dense, row-major. The memory must stay valid until the operation that was given the view is done.
 template <typename Pointer>
 class BasicTensorView {
@@ -88,8 +91,6 @@ class BasicTensorView {
 
 using TensorView = BasicTensorView<void*>;
 using ConstTensorView = BasicTensorView<const void*>;
-
-HVD_API void check_elements(std::int64_t given, const Shape& shape);
 
 // "float32[2, 3]"
 HVD_API std::string describe(DataType dtype, const Shape& shape);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include <hvd/config.h>
 #include <hvd/error.h>
@@ -42,8 +43,9 @@ class HVD_API Runtime {
   const Config& config() const;
 
   // Leaves. Waits, at most Config::shutdown_timeout, for what this rank has submitted; what still lacks a rank that has left
-  // fails with ShutDownError on every rank. The first rank to leave ends the runtime on all ranks. Never throws.
-  void shutdown() noexcept;
+  // fails with ShutDownError on every rank. The first rank to leave ends the runtime on all ranks. `reason` is what the others
+  // are told. Never throws.
+  void shutdown(std::string_view reason = "called shutdown()") noexcept;
   bool is_running() const;
 
   // Element by element over the ranks of the set, result on all of them, the same bits on each. Shapes and dtypes agree on
@@ -72,7 +74,7 @@ class HVD_API Runtime {
   void add_observer(std::shared_ptr<Observer> observer);
 
  private:
-  std::unique_ptr<detail::Engine> engine_;
+  std::shared_ptr<detail::Engine> engine_;  // handles keep it, so that waiting is safe to the end
 };
 
 }  // namespace hvd

@@ -1,0 +1,66 @@
+#include "collectives/fused_view.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hvd {
+
+template <typename Byte>
+void FusedView<Byte>::append(Byte* data, std::size_t bytes) {
+  if (bytes == 0) return;
+  // Tensors that already lie one after the other are one piece.
+  if (!pieces_.empty() && pieces_.back().data + pieces_.back().bytes == data) {
+    pieces_.back().bytes += bytes;
+  } else {
+    pieces_.push_back({data, bytes_, bytes});
+  }
+  bytes_ += bytes;
+}
+
+template <typename Byte>
+std::size_t FusedView<Byte>::piece_at(std::size_t offset) const {
+  const auto holds = [&](const Piece& p) { return offset >= p.begin && offset < p.begin + p.bytes; };
+  if (last_ < pieces_.size() && holds(pieces_[last_])) return last_;
+  const auto next = std::ranges::upper_bound(pieces_, offset, {}, &Piece::begin);
+  return static_cast<std::size_t>(next - pieces_.begin()) - 1;
+}
+
+template <typename Byte>
+Byte* FusedView<Byte>::contiguous(std::size_t offset, std::size_t count) const {
+  const Piece& piece = pieces_[piece_at(offset)];
+  return offset + count <= piece.begin + piece.bytes ? piece.data + (offset - piece.begin) : nullptr;
+}
+
+template <typename Byte>
+template <typename Visit>
+void FusedView<Byte>::for_each_part(std::size_t offset, std::size_t count, const Visit& visit) const {
+  for (std::size_t done = 0; done < count;) {
+    last_ = piece_at(offset + done);
+    const Piece& piece = pieces_[last_];
+    const std::size_t skip = offset + done - piece.begin;
+    const std::size_t part = std::min(count - done, piece.bytes - skip);
+    visit(piece.data + skip, part, done);
+    done += part;
+  }
+}
+
+template <typename Byte>
+void FusedView<Byte>::read(std::size_t offset, std::span<std::byte> into) const {
+  for_each_part(offset, into.size(), [&](const std::byte* memory, std::size_t count, std::size_t at) {
+    std::memcpy(into.data() + at, memory, count);
+  });
+}
+
+template <typename Byte>
+void FusedView<Byte>::write(std::size_t offset, std::span<const std::byte> from) const
+  requires(!std::is_const_v<Byte>)
+{
+  for_each_part(offset, from.size(), [&](std::byte* memory, std::size_t count, std::size_t at) {
+    std::memcpy(memory, from.data() + at, count);
+  });
+}
+
+template class FusedView<const std::byte>;
+template class FusedView<std::byte>;
+
+}  // namespace hvd

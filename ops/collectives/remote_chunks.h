@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "transport/transport.h"
+
+namespace hvd {
+
+// Chunks on their way to and from ranks on other hosts. Those from one rank are taken in the order in which they were expected.
+class RemoteChunks {
+ public:
+  explicit RemoteChunks(Transport& transport) : transport_(transport) {}
+
+  void send(std::uint64_t chunk, int rank, BytesView data);
+  // Once the data is in, `arrived` becomes chunk + 1. An empty chunk is not sent.
+  void expect(std::uint64_t chunk, int rank, std::span<std::byte> data, std::atomic<std::uint64_t>& arrived);
+  // Tests what is under way. True when something has arrived.
+  bool poll();
+  // All sends of chunks up to and including this one are through.
+  bool sent(std::uint64_t chunk);
+
+ private:
+  struct Sending {
+    std::uint64_t chunk;
+    std::unique_ptr<Transfer> transfer;
+  };
+  struct Expected {
+    std::uint64_t chunk;
+    std::unique_ptr<Transfer> transfer;  // null: empty
+    std::atomic<std::uint64_t>* arrived;
+  };
+
+  Transport& transport_;
+  std::deque<Sending> sending_;
+  std::map<int, std::deque<Expected>> expected_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,43 @@
+#include <hvd/handle.h>
+
+#include <hvd/error.h>
+
+#include "engine/engine.h"
+#include "engine/pending_operation.h"
+
+namespace hvd {
+
+namespace {
+
+detail::PendingOperation& checked(const std::shared_ptr<detail::PendingOperation>& operation) {
+  if (operation == nullptr) throw InvalidArgumentError("the handle is empty");
+  return *operation;
+}
+
+void throw_if_failed(const detail::PendingOperation& operation) {
+  if (operation.failure()) throw_failure(*operation.failure());
+}
+
+}  // namespace
+
+void Handle::wait() const {
+  detail::PendingOperation& operation = checked(operation_);
+  if (!operation.done()) operation.engine->wait(operation, std::nullopt);
+  throw_if_failed(operation);
+}
+
+bool Handle::wait_for(std::chrono::duration<double> timeout) const {
+  detail::PendingOperation& operation = checked(operation_);
+  if (!operation.done() && !operation.engine->wait(operation, after(std::chrono::steady_clock::now(), timeout))) return false;
+  throw_if_failed(operation);
+  return true;
+}
+
+bool Handle::ready() const { return operation_ == nullptr || operation_->done(); }
+
+Tensor Handle::take_output() const {
+  wait();
+  return std::exchange(operation_->result, Tensor());
+}
+
+}  // namespace hvd

@@ -1,0 +1,141 @@
+#include "config/settings.h"
+
+#include <fmt/format.h>
+
+#include <hvd/error.h>
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "config/values.h"
+
+namespace hvd {
+
+namespace {
+
+constexpr std::int64_t kib = 1024;
+constexpr std::int64_t mib = 1024 * kib;
+constexpr std::int64_t gib = 1024 * mib;
+
+// Some 31 years; a time point of the clock plus this does not overflow.
+constexpr double most_seconds = 1e9;
+
+constexpr std::array<Setting, 11> table{{
+    {"fusion_threshold", "HVD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD", true,
+     BytesSetting{&Config::fusion_threshold, 0, 64 * gib}},
+    {"chunk_bytes", "HVD_CHUNK_BYTES", "", true, BytesSetting{&Config::chunk_bytes, 256, 64 * mib, 64}},
+    {"stall_warning", "HVD_STALL_CHECK_TIME_SECONDS", "HOROVOD_STALL_CHECK_TIME_SECONDS", false,
+     SecondsSetting{&Config::stall_warning}},
+    {"", "", "HOROVOD_STALL_CHECK_DISABLE", false, SwitchedOffSetting{&Config::stall_warning}},
+    {"stall_shutdown", "HVD_STALL_SHUTDOWN_TIME_SECONDS", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", true,
+     SecondsSetting{&Config::stall_shutdown}},
+    {"start_timeout", "HVD_START_TIMEOUT", "HOROVOD_START_TIMEOUT", false, SecondsSetting{&Config::start_timeout}},
+    {"shutdown_timeout", "HVD_SHUTDOWN_TIMEOUT", "", false, SecondsSetting{&Config::shutdown_timeout}},
+    {"timeline", "HVD_TIMELINE", "HOROVOD_TIMELINE", false, TextSetting{&Config::timeline}},
+    {"log_level", "HVD_LOG_LEVEL", "HOROVOD_LOG_LEVEL", false, LogLevelSetting{&Config::log_level}},
+    {"log_hide_time", "HVD_LOG_HIDE_TIME", "HOROVOD_LOG_HIDE_TIME", false, FlagSetting{&Config::log_hide_time}},
+    {"test_topology", "HVD_TEST_TOPOLOGY", "", true, CountsSetting{&Config::test_topology}},
+}};
+
+template <typename Value, typename Target>
+std::string assign(const std::optional<Value>& value, Target& target, std::string_view wanted) {
+  if (!value) return fmt::format("is not {}", wanted);
+  target = Target(*value);
+  return {};
+}
+
+struct SetFromText {
+  std::string_view text;
+  Config& config;
+
+  std::string operator()(const BytesSetting& s) const {
+    return assign(parse_bytes(text), config.*s.member, "a number of bytes");
+  }
+  std::string operator()(const SecondsSetting& s) const {
+    return assign(parse_seconds(text), config.*s.member, "a number of seconds");
+  }
+  std::string operator()(const SwitchedOffSetting& s) const {
+    bool off = false;
+    std::string problem = assign(parse_flag(text), off, "0 or 1");
+    if (off) config.*s.member = {};
+    return problem;
+  }
+  std::string operator()(const TextSetting& s) const {
+    config.*s.member = text;
+    return {};
+  }
+  std::string operator()(const FlagSetting& s) const { return assign(parse_flag(text), config.*s.member, "0 or 1"); }
+  std::string operator()(const LogLevelSetting& s) const {
+    return assign(parse_log_level(text), config.*s.member, "one of trace, debug, info, warning, error, fatal");
+  }
+  std::string operator()(const CountsSetting& s) const {
+    return assign(parse_counts(text), config.*s.member, "a list of ranks per host such as 2,1,1");
+  }
+};
+
+struct RangeProblem {
+  const Config& config;
+
+  std::string operator()(const BytesSetting& s) const {
+    const std::int64_t value = config.*s.member;
+    if (value >= s.least && value <= s.most && value % s.multiple_of == 0) return {};
+    const std::string multiple = s.multiple_of == 1 ? "" : fmt::format(" and a multiple of {}", s.multiple_of);
+    return fmt::format("is out of range: from {} to {}{}", format_bytes(s.least), format_bytes(s.most), multiple);
+  }
+  std::string operator()(const SecondsSetting& s) const {
+    const double value = (config.*s.member).count();
+    if (value >= 0 && value <= most_seconds) return {};  // false for NaN
+    return fmt::format("is out of range: from 0 to {:.0f} seconds", most_seconds);
+  }
+  std::string operator()(const CountsSetting& s) const {
+    const std::vector<int>& counts = config.*s.member;
+    if (std::all_of(counts.begin(), counts.end(), [](int count) { return count > 0; })) return {};
+    return "is out of range: each host has 1 rank or more";
+  }
+  std::string operator()(const SwitchedOffSetting& /*unused*/) const { return {}; }
+  std::string operator()(const TextSetting& /*unused*/) const { return {}; }
+  std::string operator()(const FlagSetting& /*unused*/) const { return {}; }
+  std::string operator()(const LogLevelSetting& /*unused*/) const { return {}; }
+};
+
+struct ValueText {
+  const Config& config;
+
+  std::string operator()(const BytesSetting& s) const { return format_bytes(config.*s.member); }
+  std::string operator()(const SecondsSetting& s) const { return format_seconds((config.*s.member).count()); }
+  std::string operator()(const SwitchedOffSetting& s) const { return (config.*s.member).count() == 0 ? "1" : "0"; }
+  std::string operator()(const TextSetting& s) const { return config.*s.member; }
+  std::string operator()(const FlagSetting& s) const { return config.*s.member ? "1" : "0"; }
+  std::string operator()(const LogLevelSetting& s) const { return std::string(to_string(config.*s.member)); }
+  std::string operator()(const CountsSetting& s) const {
+    const std::vector<int>& counts = config.*s.member;
+    return counts.empty() ? "none" : format_counts(counts);
+  }
+};
+
+}  // namespace
+
+std::span<const Setting> settings() { return table; }
+
+std::string set_from_text(const Setting& setting, std::string_view text, Config& config) {
+  std::string problem = std::visit(SetFromText{text, config}, setting.kind);
+  return problem.empty() ? range_problem(setting, config) : problem;
+}
+
+std::string range_problem(const Setting& setting, const Config& config) {
+  return std::visit(RangeProblem{config}, setting.kind);
+}
+
+std::string value_text(const Setting& setting, const Config& config) {
+  return std::visit(ValueText{config}, setting.kind);
+}
+
+void check_config(const Config& config) {
+  for (const Setting& setting : table) {
+    const std::string problem = range_problem(setting, config);
+    if (problem.empty()) continue;
+    throw InvalidArgumentError(fmt::format("Config::{}: {} {}", setting.field, value_text(setting, config), problem));
+  }
+}
+
+}  // namespace hvd

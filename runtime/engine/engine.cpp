@@ -1,0 +1,280 @@
+#include <utility>  // Boost 1.74's coroutine headers use std::exchange without it
+
+#include "engine/engine.h"
+
+#include <boost/asio/ip/host_name.hpp>
+#include <boost/asio/post.hpp>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <hvd/error.h>
+#include <random>
+
+#include "config/agreement.h"
+#include "observe/timeline.h"
+
+namespace hvd::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// How often a driver looks again before it sleeps, and after how many looks it wakes those who sleep in a socket. With more
+// ranks than cores it does not look again at all: every turn of a spinning rank is taken from one that has work.
+constexpr int waiter_looks = 600;
+constexpr int thread_looks = 100;
+constexpr int looks_before_ringing = 100;
+constexpr int yields_for_remote_news = 100;
+constexpr auto longest_sleep = 1s;
+
+int choose_look_limit(const Topology& topology) {
+  return topology.local_size() <= static_cast<int>(std::thread::hardware_concurrency()) ? waiter_looks : 0;
+}
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+// Counts a thread that is inside, so that nothing is freed under it.
+class Caller {
+ public:
+  explicit Caller(std::atomic<int>& count) : count_(count) { count_.fetch_add(1, std::memory_order_acquire); }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+  ~Caller() { count_.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  std::atomic<int>& count_;
+};
+
+std::string random_token() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
+    : config_(config),
+      transport_(std::move(transport)),
+      topology_(transport_->topology()),
+      logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
+      look_limit_(choose_look_limit(topology_)) {
+  const std::string world = agree_on_start();
+  const auto local_ranks = topology_.ranks_on(topology_.host());
+  const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
+  segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
+  bells_ = std::make_unique<HostBells>(*segment_, topology_);
+  doorbell_ = std::make_unique<Doorbell>(io_, world, topology_.rank(), std::vector<int>(local_ranks.begin(), local_ranks.end()));
+  if (!config_.timeline.empty()) {
+    const TimelineOptions options{.pattern = config_.timeline, .rank = topology_.rank(), .size = topology_.size(), .host = boost::asio::ip::host_name()};
+    observers_.add(std::make_shared<Timeline>(options, logger_));
+  }
+  coordinator_ = std::make_unique<Coordinator>(*transport_, *segment_, *bells_, table_, observers_, logger_,
+                                               Arbiter::Options{.fusion_threshold = config_.fusion_threshold,
+                                                                .stall_warning = config_.stall_warning,
+                                                                .stall_shutdown = config_.stall_shutdown});
+  thread_ = std::thread([this] { run(); });
+}
+
+Engine::~Engine() { leave("its runtime was destroyed"); }
+
+// The ranks compare what must agree, and take over rank 0's token for this world.
+std::string Engine::agree_on_start() {
+  const auto records = transport_->allgather(agreement_record(config_), config_.start_timeout);
+  if (const std::string text = disagreement(records); !text.empty()) throw InvalidArgumentError("init: " + text);
+  const std::string mine = random_token();
+  const auto tokens = transport_->allgather(std::as_bytes(std::span(mine)), config_.start_timeout);
+  return {reinterpret_cast<const char*>(tokens[0].data()), tokens[0].size()};
+}
+
+void Engine::submit(const OperationPtr& operation, bool wake) {
+  const Caller caller(callers_);
+  operation->engine = shared_from_this();
+  observers_.tell(Stage::submitted, *operation);
+  table_.submit(operation);
+  if (wake) wake_driver();
+}
+
+bool Engine::wait(PendingOperation& operation, std::optional<TimePoint> until) {
+  const Caller caller(callers_);
+  while (!operation.done()) {
+    const TimePoint now = Clock::now();
+    if (until && now >= *until) return false;
+    if (token_.try_lock()) {
+      drive_for(operation, until);
+      give_up_token();
+      token_.unlock();
+    } else {
+      const auto limit = until ? std::min<Clock::duration>(*until - now, longest_sleep) : longest_sleep;
+      operation.sleep(limit);
+    }
+  }
+  return true;
+}
+
+void Engine::drive_for(PendingOperation& operation, std::optional<TimePoint> until) {
+  bells_->mine().awake();
+  int looks = 0;
+  while (!operation.done() && !coordinator_->stopped()) {
+    if (step()) {
+      looks = 0;
+      continue;
+    }
+    if (until && Clock::now() >= *until) return;
+    if (look_again(looks, look_limit_)) continue;
+    ring_sleepers();
+    const std::uint32_t seen = bells_->mine().announce(Bell::Sleeper::futex);
+    if (!step()) {
+      const TimePoint now = Clock::now();
+      const TimePoint wake = until ? std::min(*until, next_look(now)) : next_look(now);
+      bells_->mine().sleep_on_futex(seen, wake - now);
+    }
+    bells_->mine().awake();
+    looks = 0;
+  }
+}
+
+// Until there is nothing to do, for this thread, before something new comes; returns when to look anyway.
+TimePoint Engine::drive_in_background() {
+  bells_->mine().awake();
+  int looks = 0;
+  while (!coordinator_->stopped()) {
+    if (step()) {
+      looks = 0;
+      continue;
+    }
+    if (coordinator_->busy() && look_again(looks, std::min(look_limit_, thread_looks))) continue;
+    ring_sleepers();
+    bells_->mine().announce(Bell::Sleeper::socket);
+    if (!step()) break;
+    bells_->mine().awake();
+    looks = 0;
+  }
+  return next_look(Clock::now());
+}
+
+// From here on news must wake the coordinator thread. What came while the bell said otherwise is looked at once more.
+void Engine::give_up_token() {
+  bells_->mine().announce(Bell::Sleeper::socket);
+  const bool more = step();
+  if (more || coordinator_->stopped() || coordinator_->must_poll()) wake_thread();
+  if (more) ring_sleepers();
+}
+
+bool Engine::step() noexcept {
+  try {
+    if (deserted_.load(std::memory_order_acquire)) throw ShutDownError("shutdown: the other ranks do not answer");
+    return coordinator_->step(Clock::now());
+  } catch (const Error& error) {
+    coordinator_->break_off({error.code(), error.what()});
+  } catch (const std::exception& error) {
+    coordinator_->break_off({ErrorCode::internal, fmt::format("internal: {}", error.what())});
+  }
+  return false;
+}
+
+bool Engine::look_again(int& looks, int limit) {
+  ++looks;
+  if (looks == looks_before_ringing) ring_sleepers();
+  if (looks <= limit) {
+    pause();
+    return true;
+  }
+  // Messages between hosts ring no bell: give way to others, but look a while longer.
+  if (coordinator_->must_poll() && looks <= limit + yields_for_remote_news) {
+    std::this_thread::yield();
+    return true;
+  }
+  return false;
+}
+
+void Engine::ring_sleepers() {
+  bells_->flush_late([this](int local_rank) { doorbell_->ring(local_rank); });
+}
+
+TimePoint Engine::next_look(TimePoint now) const {
+  TimePoint next = now + longest_sleep;
+  if (coordinator_->must_poll()) next = now + (coordinator_->busy() ? 100us : 1000us);
+  if (const auto deadline = coordinator_->deadline()) next = std::min(next, *deadline);
+  return next;
+}
+
+// A driver that is awake looks by itself; one that sleeps is rung.
+void Engine::wake_driver() {
+  if (segment_->bell(topology_.local_rank()).ring() == Bell::Sleeper::socket) wake_thread();
+}
+
+void Engine::wake_thread() { boost::asio::post(io_, [] {}); }
+
+void Engine::run() {
+  for (TimePoint next = Clock::now();;) {
+    if (token_.try_lock()) {
+      next = drive_in_background();
+      const bool over = coordinator_->stopped();
+      token_.unlock();
+      if (over) break;
+    } else {
+      next = Clock::now() + longest_sleep;  // the driver sees to it that this thread is woken when it stops
+    }
+    io_.run_one_until(next);
+    io_.poll();
+  }
+  end();
+}
+
+// The runtime is over on all ranks: gives the transport's resources back, once no caller can touch them any more.
+void Engine::end() noexcept {
+  while (callers_.load(std::memory_order_acquire) > 0) std::this_thread::sleep_for(10us);
+  const std::scoped_lock lock(end_mutex_);
+  ring_sleepers();
+  coordinator_.reset();
+  doorbell_.reset();
+  bells_.reset();
+  if (deserted_.load(std::memory_order_acquire)) {
+    // Freeing shared windows and communicators is collective and would wait for the others: they stay until the process ends.
+    static_cast<void>(segment_.release());
+    static_cast<void>(transport_.release());
+  } else {
+    transport_->close();
+    segment_.reset();
+    transport_.reset();
+  }
+  ended_.store(true, std::memory_order_release);
+  end_reached_.notify_all();
+}
+
+bool Engine::await_end(Seconds limit, std::unique_lock<std::mutex>& lock) {
+  return end_reached_.wait_for(lock, limit, [this] { return !running(); });
+}
+
+void Engine::leave(const std::string& reason) noexcept {
+  std::unique_lock lock(end_mutex_);
+  if (running()) {
+    coordinator_->ask_to_leave({.reason = reason, .at_once = false});
+    wake_driver();
+    if (!await_end(config_.shutdown_timeout, lock)) {
+      coordinator_->ask_to_leave({.reason = fmt::format("{}, and waited {} s for operations in flight", reason,
+                                                        config_.shutdown_timeout.count()),
+                                  .at_once = true});
+      wake_driver();
+    }
+    if (!await_end(config_.shutdown_timeout + 5s, lock)) {
+      logger_.error("shutdown: the other ranks do not answer; leaving without them");
+      deserted_.store(true, std::memory_order_release);
+      wake_driver();
+      wake_thread();
+      end_reached_.wait(lock, [this] { return !running(); });
+    }
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace hvd::detail

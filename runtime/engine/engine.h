@@ -1,0 +1,94 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <hvd/config.h>
+#include <hvd/observer.h>
+
+#include "engine/coordinator.h"
+#include "engine/doorbell.h"
+#include "engine/observers.h"
+#include "engine/pending_operation.h"
+#include "engine/tensor_table.h"
+#include "observe/log.h"
+#include "shm/host_bells.h"
+#include "transport/transport.h"
+
+namespace hvd::detail {
+
+// The threads around a coordinator: who drives it, who sleeps, who wakes whom.
+//
+// Driving needs the progress token. The coordinator thread takes it when it is woken and gives it up when there is nothing to
+// do; a thread that waits for an operation takes it, if free, and drives until its operation is done, which saves two thread
+// hand-offs. Whoever gives the token up leaves this rank's bell set so that news wakes the coordinator thread:
+//
+// | driver                | sleeps in             | bell says | woken by                                          |
+// |-----------------------|-----------------------|-----------|---------------------------------------------------|
+// | waiting user thread   | futex on the bell     | futex     | a peer's or an own submission's ring              |
+// | coordinator thread    | io_context            | socket    | datagram (peers), post (own process), time        |
+// | waiter without token  | futex on its operation| -         | the driver finishing the operation                |
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  Engine(std::unique_ptr<Transport> transport, const Config& config);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const Topology& topology() const { return topology_; }
+  const Config& config() const { return config_; }
+  bool running() const { return !ended_.load(std::memory_order_acquire); }
+
+  // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when the
+  // caller waits next.
+  void submit(const OperationPtr& operation, bool wake);
+  // Drives or sleeps until the operation is done or the time has come; true if done.
+  bool wait(PendingOperation& operation, std::optional<TimePoint> until);
+  // Ends this rank's part, see Runtime::shutdown(); joins the coordinator thread.
+  void leave(const std::string& reason) noexcept;
+  void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
+
+ private:
+  std::string agree_on_start();
+  void run();
+  bool step() noexcept;
+  void drive_for(PendingOperation& operation, std::optional<TimePoint> until);
+  TimePoint drive_in_background();
+  void give_up_token();
+  bool look_again(int& looks, int limit);
+  void ring_sleepers();
+  TimePoint next_look(TimePoint now) const;
+  void wake_driver();
+  void wake_thread();
+  bool await_end(Seconds limit, std::unique_lock<std::mutex>& lock);
+  void end() noexcept;
+
+  Config config_;
+  std::unique_ptr<Transport> transport_;
+  const Topology topology_;
+  Logger logger_;
+  const int look_limit_;
+  boost::asio::io_context io_{1};
+  std::unique_ptr<Doorbell> doorbell_;
+  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<HostBells> bells_;
+  Observers observers_;
+  TensorTable table_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::mutex token_;
+  std::atomic<int> callers_{0};  // threads inside submit() and wait()
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> deserted_{false};  // the other ranks do not answer: leave without them
+  std::mutex end_mutex_;
+  std::condition_variable end_reached_;
+  std::thread thread_;
+};
+
+}  // namespace hvd::detail

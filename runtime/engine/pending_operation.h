@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <hvd/error.h>
+#include <hvd/tensor.h>
+
+#include "negotiation/request.h"
+#include "shm/futex.h"
+
+namespace hvd::detail {
+
+class Engine;
+
+// One submitted operation from submission to the last wait. Written by the submitting thread before it is handed over, then by
+// the thread that drives progress until `finish`, then read by anybody.
+class PendingOperation {
+ public:
+  Request request;
+  std::uint64_t fingerprint = 0;
+  const void* input = nullptr;
+  void* output = nullptr;  // null: `result` is allocated once its size is known
+  Tensor result;
+
+  std::uint64_t number = 0;  // counts the submissions of this rank, for messages
+  std::uint32_t slot = 0;    // of its name in the tensor table
+  std::uint64_t batch = 0;
+  std::chrono::steady_clock::time_point submitted;
+  std::shared_ptr<Engine> engine;  // outlives the runtime as long as somebody may wait
+
+  bool done() const { return state_.load(std::memory_order_acquire) == done_state; }
+  const std::optional<Failure>& failure() const { return failure_; }  // once done
+
+  void finish(std::optional<Failure> failure) {
+    failure_ = std::move(failure);
+    if (state_.exchange(done_state, std::memory_order_acq_rel) == awaited) futex_wake_all(state_);
+  }
+  // Sleeps until finished, at most that long.
+  void sleep(std::chrono::nanoseconds limit) {
+    std::uint32_t seen = pending;
+    state_.compare_exchange_strong(seen, awaited, std::memory_order_acq_rel);
+    if (!done()) futex_wait(state_, awaited, limit);
+  }
+
+ private:
+  static constexpr std::uint32_t pending = 0;
+  static constexpr std::uint32_t awaited = 1;  // somebody sleeps
+  static constexpr std::uint32_t done_state = 2;
+
+  std::atomic<std::uint32_t> state_{pending};
+  std::optional<Failure> failure_;
+};
+
+using OperationPtr = std::shared_ptr<PendingOperation>;
+
+}  // namespace hvd::detail

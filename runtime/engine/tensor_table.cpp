@@ -1,0 +1,74 @@
+#include "engine/tensor_table.h"
+
+#include <fmt/format.h>
+
+#include "negotiation/reporter.h"
+
+namespace hvd::detail {
+
+void TensorTable::submit(const OperationPtr& operation) {
+  const std::scoped_lock lock(mutex_);
+  if (closed_) {
+    throw_failure({closed_->code, fmt::format("{}: {}", to_string(operation->request.operation), closed_->text)});
+  }
+  const bool unnamed = operation->request.name.empty();
+  if (unnamed) name(operation->request);
+  const auto next = static_cast<std::uint32_t>(slots_.size());
+  const auto [entry, is_new] =
+      slot_of_.try_emplace(tensor_key(operation->request.process_set, operation->request.name), next);
+  if (is_new) slots_.emplace_back();
+  OperationPtr& slot = slots_[entry->second];
+  if (slot != nullptr) {
+    const std::chrono::duration<double, std::milli> age = operation->submitted - slot->submitted;
+    throw DuplicateNameError(
+        unnamed ? fmt::format("{}: {} operations without a name are in flight; wait for some, or name them",
+                              to_string(operation->request.operation), unnamed_names)
+                : fmt::format("{} '{}': the name is still in flight ({}, handle {}, submitted {:.3g} ms ago)",
+                              to_string(operation->request.operation), operation->request.name,
+                              to_string(slot->request.operation), slot->number, age.count()));
+  }
+  operation->number = next_number_++;
+  operation->slot = entry->second;
+  slot = operation;
+  submitted_.push_back(operation);
+  has_submitted_.store(true, std::memory_order_release);
+  ++in_flight_;
+}
+
+void TensorTable::name(Request& request) {
+  request.name = fmt::format("{}.noname.{}", to_string(request.operation), unnamed_[request.operation]++ % unnamed_names);
+}
+
+bool TensorTable::take_submitted(std::vector<OperationPtr>& taken) {
+  if (!has_submitted_.load(std::memory_order_acquire)) return false;
+  const std::scoped_lock lock(mutex_);
+  taken.insert(taken.end(), std::make_move_iterator(submitted_.begin()), std::make_move_iterator(submitted_.end()));
+  submitted_.clear();
+  has_submitted_.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+OperationPtr TensorTable::release(std::uint32_t slot) {
+  const std::scoped_lock lock(mutex_);
+  --in_flight_;
+  return std::exchange(slots_[slot], nullptr);
+}
+
+std::vector<OperationPtr> TensorTable::close(const Failure& failure) {
+  const std::scoped_lock lock(mutex_);
+  closed_ = failure;
+  std::vector<OperationPtr> open;
+  for (OperationPtr& slot : slots_) {
+    if (slot != nullptr) open.push_back(std::exchange(slot, nullptr));
+  }
+  submitted_.clear();
+  in_flight_ = 0;
+  return open;
+}
+
+std::size_t TensorTable::in_flight() const {
+  const std::scoped_lock lock(mutex_);
+  return in_flight_;
+}
+
+}  // namespace hvd::detail
