@@ -4,9 +4,10 @@
 
 namespace hvd {
 
-Broadcast::Broadcast(ChunkStream& stream, int root, FusedInput input, FusedOutput output)
+Broadcast::Broadcast(ChunkStream& stream, int root, bool in_place, FusedInput input, FusedOutput output)
     : stream_(stream),
       root_(root),
+      in_place_(in_place),
       input_(std::move(input)),
       output_(std::move(output)),
       first_(0),
@@ -57,13 +58,8 @@ bool Broadcast::pack() {
 bool Broadcast::unpack() {
   const std::uint64_t chunk = first_ + unpacked_;
   if (!stream_.passed(root_, &ChunkProgress::packed, chunk)) return false;
-  if (is_root()) {
-    if (!stream_.remote().sent(chunk)) return false;
-    // Out of place, the root's output is filled like everyone's.
-    if (output_.contiguous(begin(chunk), 1) != input_.contiguous(begin(chunk), 1)) {
-      output_.write(begin(chunk), {stream_.segment().slot(chunk, root_), size(chunk)});
-    }
-  } else {
+  if (is_root() && !stream_.remote().sent(chunk)) return false;
+  if (!is_root() || !in_place_) {
     output_.write(begin(chunk), {stream_.segment().slot(chunk, root_), size(chunk)});
   }
   ++unpacked_;

@@ -12,8 +12,8 @@ namespace hvd {
 // receive into the root's slot of their segment; everyone else copies out of that slot.
 class Broadcast final : public Collective {
  public:
-  // `input` is read on the root only; there it may be the same memory as `output`.
-  Broadcast(ChunkStream& stream, int root, FusedInput input, FusedOutput output);
+  // `input` is read on the root only. In place: there it is the memory of `output` throughout, which is left alone then.
+  Broadcast(ChunkStream& stream, int root, bool in_place, FusedInput input, FusedOutput output);
 
   Progress step() override;
   Phase phase() const override;
@@ -27,6 +27,7 @@ class Broadcast final : public Collective {
 
   ChunkStream& stream_;
   int root_;
+  bool in_place_;
   FusedInput input_;
   FusedOutput output_;
   std::uint64_t first_;

@@ -29,6 +29,7 @@ struct Bell {
     nobody,  // somebody is awake and looks at the memory by itself
     futex,   // a user thread that waits for its operation sleeps on `rings`
     socket,  // the coordinator thread sleeps in its io_context: a datagram wakes it
+    resting,  // the same with nothing in flight: of interest are control messages alone
   };
 
   alignas(64) std::atomic<std::uint32_t> rings{0};

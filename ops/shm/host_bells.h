@@ -13,21 +13,20 @@ class HostBells {
   HostBells(Segment& segment, const Topology& topology)
       : segment_(&segment), local_rank_(topology.local_rank()), late_(static_cast<std::size_t>(topology.local_size())) {}
 
+  // For a control message.
   void ring(int local_rank) {
-    if (segment_->bell(local_rank).ring() == Bell::Sleeper::socket) {
-      late_[static_cast<std::size_t>(local_rank)] = true;
-      any_late_ = true;
-    }
+    const Bell::Sleeper who = segment_->bell(local_rank).ring();
+    if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) ring_late(local_rank);
   }
+  // For progress of a chunk, which a rank with nothing in flight does not wait for.
   void ring_others() {
     for (int r = 0; r < static_cast<int>(late_.size()); ++r) {
-      if (r != local_rank_) ring(r);
+      if (r != local_rank_ && segment_->bell(r).ring() == Bell::Sleeper::socket) ring_late(r);
     }
   }
 
   Bell& mine() { return segment_->bell(local_rank_); }
 
-  bool any_late() const { return any_late_; }
   // Calls `wake(local_rank)` for everyone who has been rung and still sleeps in its socket.
   template <typename Wake>
   void flush_late(const Wake& wake) {
@@ -36,11 +35,17 @@ class HostBells {
     for (int r = 0; r < static_cast<int>(late_.size()); ++r) {
       if (!late_[static_cast<std::size_t>(r)]) continue;
       late_[static_cast<std::size_t>(r)] = false;
-      if (segment_->bell(r).ring() == Bell::Sleeper::socket) wake(r);
+      const Bell::Sleeper who = segment_->bell(r).ring();
+      if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) wake(r);
     }
   }
 
  private:
+  void ring_late(int local_rank) {
+    late_[static_cast<std::size_t>(local_rank)] = true;
+    any_late_ = true;
+  }
+
   Segment* segment_;
   int local_rank_;
   std::vector<bool> late_;

@@ -78,9 +78,12 @@ std::string disagreement(std::span<const std::vector<std::byte>> records) {
     }
   }
 
-  std::vector<std::string> differences;
+  std::string differences;
+  const auto append = [&](const std::string& difference) {
+    differences += (differences.empty() ? "config differs: " : " | ") + difference;
+  };
   if (!unreadable.empty()) {
-    differences.push_back(format_ranks(unreadable) + " sent no readable configuration (another version of hvd?)");
+    append(format_ranks(unreadable) + " sent no readable configuration (another version of hvd?)");
   }
   for (const std::string& name : names) {
     RankGroups groups;
@@ -88,10 +91,9 @@ std::string disagreement(std::span<const std::vector<std::byte>> records) {
       const auto found = values.find(name);
       groups.add(rank, found == values.end() ? "unknown" : found->second);
     }
-    if (!groups.agree()) differences.push_back(name + ": " + groups.to_string());
+    if (!groups.agree()) append(name + ": " + groups.to_string());
   }
-  if (differences.empty()) return {};
-  return fmt::format("config differs: {}", fmt::join(differences, " | "));
+  return differences;
 }
 
 }  // namespace hvd

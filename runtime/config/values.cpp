@@ -1,7 +1,6 @@
 #include "config/values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -111,7 +110,14 @@ std::string format_bytes(std::int64_t bytes) {
 
 std::string format_seconds(double seconds) { return fmt::format("{} s", seconds); }
 
-std::string format_counts(const std::vector<int>& counts) { return fmt::format("{}", fmt::join(counts, ",")); }
+std::string format_counts(const std::vector<int>& counts) {
+  std::string text;
+  for (const int count : counts) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(count);
+  }
+  return text;
+}
 
 std::string_view to_string(LogLevel level) {
   const auto index = static_cast<std::size_t>(level);

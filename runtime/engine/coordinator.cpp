@@ -48,6 +48,7 @@ bool Coordinator::take_submissions() {
     reporter_.submit(slot, operation->request, operation->fingerprint);
     by_slot_[slot] = std::move(operation);
   }
+  in_flight_ += submitted_.size();
   submitted_.clear();
   if (leave_asked_.load(std::memory_order_acquire)) {
     const std::scoped_lock lock(leave_mutex_);
@@ -109,6 +110,7 @@ void Coordinator::apply(Plan plan) {
 void Coordinator::finish(const OperationPtr& operation, const std::optional<Failure>& failure) {
   const OperationPtr finished = table_.release(operation->slot);
   by_slot_[finished->slot] = nullptr;
+  --in_flight_;
   observers_.tell(failure ? Stage::failed : Stage::done, *finished, failure ? failure->text : std::string_view{});
   finished->finish(failure);
 }
@@ -119,6 +121,7 @@ void Coordinator::stop(const Failure& cause) {
   executor_.abandon();
   const auto open = table_.close(cause);
   std::ranges::fill(by_slot_, nullptr);
+  in_flight_ = 0;
   for (const OperationPtr& operation : open) {
     const Failure failure{cause.code, fmt::format("{} '{}': {}", to_string(operation->request.operation),
                                                   operation->request.name, cause.text)};
@@ -143,7 +146,7 @@ void Coordinator::break_off(const Failure& cause) {
   stop(cause);
 }
 
-bool Coordinator::busy() const { return !executor_.idle() || table_.in_flight() > 0 || reporter_.has_news(); }
+bool Coordinator::busy() const { return in_flight_ > 0 || reporter_.has_news(); }
 
 std::optional<TimePoint> Coordinator::deadline() const { return arbiter_ ? arbiter_->deadline() : std::nullopt; }
 

@@ -57,6 +57,7 @@ class Coordinator {
   std::optional<Arbiter> arbiter_;  // on the root
   std::vector<OperationPtr> by_slot_;
   std::vector<OperationPtr> submitted_;
+  std::size_t in_flight_ = 0;  // taken and not finished
   std::optional<Stop> stopping_;
   bool stopped_ = false;
   std::mutex leave_mutex_;

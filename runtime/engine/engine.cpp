@@ -13,6 +13,8 @@
 #include <random>
 
 #include "config/agreement.h"
+#include "config/settings.h"
+#include "negotiation/rank_groups.h"
 #include "observe/timeline.h"
 
 namespace hvd::detail {
@@ -29,6 +31,13 @@ constexpr int thread_looks = 100;
 constexpr int looks_before_ringing = 100;
 constexpr int yields_for_remote_news = 100;
 constexpr auto longest_sleep = 1s;
+
+// How often the coordinator thread looks for messages from other hosts, which wake nobody: with operations in flight, with
+// none, and when nothing has come for a while.
+constexpr auto busy_poll = 100us;
+constexpr auto idle_poll = 1ms;
+constexpr auto long_idle_poll = 5ms;
+constexpr auto long_idle = 1s;
 
 int choose_look_limit(const Topology& topology) {
   return topology.local_size() <= static_cast<int>(std::thread::hardware_concurrency()) ? waiter_looks : 0;
@@ -54,6 +63,11 @@ class Caller {
   std::atomic<int>& count_;
 };
 
+const Config& checked(const Config& config) {
+  check_config(config);
+  return config;
+}
+
 std::string random_token() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
@@ -62,21 +76,17 @@ std::string random_token() {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
-    : config_(config),
+    : config_(checked(config)),
       transport_(std::move(transport)),
       topology_(transport_->topology()),
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
       look_limit_(choose_look_limit(topology_)) {
-  const std::string world = agree_on_start();
+  const std::string world = agree_on_start(start_timeline());
   const auto local_ranks = topology_.ranks_on(topology_.host());
   const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
   segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
   bells_ = std::make_unique<HostBells>(*segment_, topology_);
   doorbell_ = std::make_unique<Doorbell>(io_, world, topology_.rank(), std::vector<int>(local_ranks.begin(), local_ranks.end()));
-  if (!config_.timeline.empty()) {
-    const TimelineOptions options{.pattern = config_.timeline, .rank = topology_.rank(), .size = topology_.size(), .host = boost::asio::ip::host_name()};
-    observers_.add(std::make_shared<Timeline>(options, logger_));
-  }
   coordinator_ = std::make_unique<Coordinator>(*transport_, *segment_, *bells_, table_, observers_, logger_,
                                                Arbiter::Options{.fusion_threshold = config_.fusion_threshold,
                                                                 .stall_warning = config_.stall_warning,
@@ -86,13 +96,37 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
 
 Engine::~Engine() { leave("its runtime was destroyed"); }
 
-// The ranks compare what must agree, and take over rank 0's token for this world.
-std::string Engine::agree_on_start() {
+// Returns why it cannot be written, or nothing.
+std::string Engine::start_timeline() {
+  if (config_.timeline.empty()) return {};
+  try {
+    const TimelineOptions options{.pattern = config_.timeline,
+                                  .rank = topology_.rank(),
+                                  .size = topology_.size(),
+                                  .host = boost::asio::ip::host_name()};
+    observers_.add(std::make_shared<Timeline>(options, logger_));
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// The ranks compare what must agree, learn what has gone wrong on any of them, so that all or none of them start, and take over
+// rank 0's token for this world.
+std::string Engine::agree_on_start(const std::string& trouble) {
   const auto records = transport_->allgather(agreement_record(config_), config_.start_timeout);
   if (const std::string text = disagreement(records); !text.empty()) throw InvalidArgumentError("init: " + text);
-  const std::string mine = random_token();
-  const auto tokens = transport_->allgather(std::as_bytes(std::span(mine)), config_.start_timeout);
-  return {reinterpret_cast<const char*>(tokens[0].data()), tokens[0].size()};
+
+  const auto bytes_of = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+  const auto text_of = [](const Bytes& bytes) { return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+  const auto troubles = transport_->allgather(bytes_of(trouble), config_.start_timeout);
+  RankGroups groups;
+  for (int rank = 0; rank < topology_.size(); ++rank) {
+    const std::string text = text_of(troubles[static_cast<std::size_t>(rank)]);
+    if (!text.empty()) groups.add(rank, text);
+  }
+  if (const std::string text = groups.to_string(); !text.empty()) throw InvalidArgumentError("init: " + text);
+  return text_of(transport_->allgather(bytes_of(random_token()), config_.start_timeout)[0]);
 }
 
 void Engine::submit(const OperationPtr& operation, bool wake) {
@@ -153,7 +187,7 @@ TimePoint Engine::drive_in_background() {
     }
     if (coordinator_->busy() && look_again(looks, std::min(look_limit_, thread_looks))) continue;
     ring_sleepers();
-    bells_->mine().announce(Bell::Sleeper::socket);
+    bells_->mine().announce(sleeper());
     if (!step()) break;
     bells_->mine().awake();
     looks = 0;
@@ -163,16 +197,20 @@ TimePoint Engine::drive_in_background() {
 
 // From here on news must wake the coordinator thread. What came while the bell said otherwise is looked at once more.
 void Engine::give_up_token() {
-  bells_->mine().announce(Bell::Sleeper::socket);
-  const bool more = step();
-  if (more || coordinator_->stopped() || coordinator_->must_poll()) wake_thread();
-  if (more) ring_sleepers();
+  bells_->mine().announce(sleeper());
+  if (step() || coordinator_->stopped() || coordinator_->must_poll()) wake_thread();
+  ring_sleepers();
 }
+
+Bell::Sleeper Engine::sleeper() const { return coordinator_->busy() ? Bell::Sleeper::socket : Bell::Sleeper::resting; }
 
 bool Engine::step() noexcept {
   try {
     if (deserted_.load(std::memory_order_acquire)) throw ShutDownError("shutdown: the other ranks do not answer");
-    return coordinator_->step(Clock::now());
+    const TimePoint now = Clock::now();
+    if (!coordinator_->step(now)) return false;
+    last_news_ = now;
+    return true;
   } catch (const Error& error) {
     coordinator_->break_off({error.code(), error.what()});
   } catch (const std::exception& error) {
@@ -202,14 +240,17 @@ void Engine::ring_sleepers() {
 
 TimePoint Engine::next_look(TimePoint now) const {
   TimePoint next = now + longest_sleep;
-  if (coordinator_->must_poll()) next = now + (coordinator_->busy() ? 100us : 1000us);
+  if (coordinator_->must_poll()) {
+    next = now + (coordinator_->busy() ? busy_poll : now - last_news_ > long_idle ? long_idle_poll : idle_poll);
+  }
   if (const auto deadline = coordinator_->deadline()) next = std::min(next, *deadline);
   return next;
 }
 
 // A driver that is awake looks by itself; one that sleeps is rung.
 void Engine::wake_driver() {
-  if (segment_->bell(topology_.local_rank()).ring() == Bell::Sleeper::socket) wake_thread();
+  const Bell::Sleeper who = segment_->bell(topology_.local_rank()).ring();
+  if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) wake_thread();
 }
 
 void Engine::wake_thread() { boost::asio::post(io_, [] {}); }

@@ -33,7 +33,8 @@ namespace hvd::detail {
 // | driver                | sleeps in             | bell says | woken by                                          |
 // |-----------------------|-----------------------|-----------|---------------------------------------------------|
 // | waiting user thread   | futex on the bell     | futex     | a peer's or an own submission's ring              |
-// | coordinator thread    | io_context            | socket    | datagram (peers), post (own process), time        |
+// | coordinator thread    | io_context            | socket, or resting when nothing is in flight               |
+// |                       |                       |           | datagram (peers), post (own process), time        |
 // | waiter without token  | futex on its operation| -         | the driver finishing the operation                |
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
@@ -56,12 +57,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
 
  private:
-  std::string agree_on_start();
+  std::string start_timeline();
+  std::string agree_on_start(const std::string& trouble);
   void run();
   bool step() noexcept;
   void drive_for(PendingOperation& operation, std::optional<TimePoint> until);
   TimePoint drive_in_background();
   void give_up_token();
+  Bell::Sleeper sleeper() const;
   bool look_again(int& looks, int limit);
   void ring_sleepers();
   TimePoint next_look(TimePoint now) const;
@@ -83,6 +86,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TensorTable table_;
   std::unique_ptr<Coordinator> coordinator_;
   std::mutex token_;
+  TimePoint last_news_{};  // when step() moved something; progress token
   std::atomic<int> callers_{0};  // threads inside submit() and wait()
   std::atomic<bool> ended_{false};
   std::atomic<bool> deserted_{false};  // the other ranks do not answer: leave without them

@@ -1,5 +1,6 @@
 #include "engine/executor.h"
 
+#include <algorithm>
 #include <hvd/error.h>
 
 #include "collectives/allgather.h"
@@ -110,7 +111,10 @@ std::unique_ptr<Collective> Executor::start_allreduce(const ExecutableBatch& bat
 }
 
 std::unique_ptr<Collective> Executor::start_broadcast(const ExecutableBatch& batch) {
-  return std::make_unique<Broadcast>(stream_, batch.operations.front()->request.root, inputs_of(batch), outputs_of(batch));
+  const bool in_place =
+      std::ranges::all_of(batch.operations, [](const OperationPtr& operation) { return operation->input == operation->output; });
+  const int root = batch.operations.front()->request.root;
+  return std::make_unique<Broadcast>(stream_, root, in_place, inputs_of(batch), outputs_of(batch));
 }
 
 std::unique_ptr<Collective> Executor::start_allgather(ExecutableBatch& batch) {

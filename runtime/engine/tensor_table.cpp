@@ -32,7 +32,6 @@ void TensorTable::submit(const OperationPtr& operation) {
   slot = operation;
   submitted_.push_back(operation);
   has_submitted_.store(true, std::memory_order_release);
-  ++in_flight_;
 }
 
 void TensorTable::name(Request& request) {
@@ -50,7 +49,6 @@ bool TensorTable::take_submitted(std::vector<OperationPtr>& taken) {
 
 OperationPtr TensorTable::release(std::uint32_t slot) {
   const std::scoped_lock lock(mutex_);
-  --in_flight_;
   return std::exchange(slots_[slot], nullptr);
 }
 
@@ -62,13 +60,7 @@ std::vector<OperationPtr> TensorTable::close(const Failure& failure) {
     if (slot != nullptr) open.push_back(std::exchange(slot, nullptr));
   }
   submitted_.clear();
-  in_flight_ = 0;
   return open;
-}
-
-std::size_t TensorTable::in_flight() const {
-  const std::scoped_lock lock(mutex_);
-  return in_flight_;
 }
 
 }  // namespace hvd::detail

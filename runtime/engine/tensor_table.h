@@ -28,20 +28,16 @@ class TensorTable {
   // Nothing can be submitted any more; returns all that was in flight.
   std::vector<OperationPtr> close(const Failure& failure);
 
-  // The operations that are not released yet.
-  std::size_t in_flight() const;
-
  private:
   void name(Request& request);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::unordered_map<std::string, std::uint32_t> slot_of_;  // by tensor_key
   std::vector<OperationPtr> slots_;                        // null: not in flight
   std::vector<OperationPtr> submitted_;
   std::atomic<bool> has_submitted_{false};
   std::unordered_map<Operation, std::uint64_t> unnamed_;
   std::uint64_t next_number_ = 1;
-  std::size_t in_flight_ = 0;
   std::optional<Failure> closed_;
 };
 
