@@ -55,6 +55,38 @@ void append(NamedTensors& tensors, const ::torch::OrderedDict<std::string, ::tor
   }
 }
 
+// Optimizer::save() writes the parameters' state; the groups' options have to be added.
+std::string saved_form(::torch::optim::Optimizer& optimizer) {
+  ::torch::serialize::OutputArchive archive;
+  ::torch::serialize::OutputArchive state(archive.compilation_unit());
+  optimizer.save(state);
+  archive.write("state", state);
+  const auto& groups = optimizer.param_groups();
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    ::torch::serialize::OutputArchive options(archive.compilation_unit());
+    groups[k].options().serialize(options);
+    archive.write(fmt::format("options{}", k), options);
+  }
+  std::ostringstream stream;
+  archive.save_to(stream);
+  return std::move(stream).str();
+}
+
+void load_saved_form(::torch::optim::Optimizer& optimizer, const std::string& bytes) {
+  ::torch::serialize::InputArchive archive;
+  ::torch::serialize::InputArchive state;
+  archive.load_from(bytes.data(), bytes.size());
+  archive.read("state", state);
+  optimizer.state().clear();  // load() leaves what the root has no state for
+  optimizer.load(state);
+  auto& groups = optimizer.param_groups();
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    ::torch::serialize::InputArchive options;
+    archive.read(fmt::format("options{}", k), options);
+    groups[k].options().serialize(options);
+  }
+}
+
 }  // namespace
 
 void broadcast_parameters(const ::torch::nn::Module& module, int root_rank) {
@@ -71,23 +103,14 @@ void broadcast_parameters(const ::torch::OrderedDict<std::string, ::torch::Tenso
 }
 
 void broadcast_optimizer_state(::torch::optim::Optimizer& optimizer, int root_rank) {
-  std::string bytes;
-  if (rank() == root_rank) {
-    ::torch::serialize::OutputArchive archive;
-    optimizer.save(archive);
-    std::ostringstream stream;
-    archive.save_to(stream);
-    bytes = std::move(stream).str();
-  }
+  const bool is_root = rank() == root_rank;
+  std::string bytes = is_root ? saved_form(optimizer) : std::string();
   std::vector<std::int64_t> length{static_cast<std::int64_t>(bytes.size())};
   broadcast(length, {.name = "broadcast_optimizer_state.length", .root_rank = root_rank});
   bytes.resize(static_cast<std::size_t>(length[0]));
   broadcast(std::span(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()),
             {.name = "broadcast_optimizer_state", .root_rank = root_rank});
-  if (rank() == root_rank) return;
-  ::torch::serialize::InputArchive archive;
-  archive.load_from(bytes.data(), bytes.size());
-  optimizer.load(archive);
+  if (!is_root) load_saved_form(optimizer, bytes);
 }
 
 }  // namespace hvd::torch

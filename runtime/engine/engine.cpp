@@ -132,8 +132,9 @@ std::string Engine::agree_on_start(const std::string& trouble) {
 void Engine::submit(const OperationPtr& operation, bool wake) {
   const Caller caller(callers_);
   operation->engine = shared_from_this();
+  table_.admit(operation);
   observers_.tell(Stage::submitted, *operation);
-  table_.submit(operation);
+  table_.hand_over(operation);
   if (wake) wake_driver();
 }
 
@@ -142,11 +143,11 @@ bool Engine::wait(PendingOperation& operation, std::optional<TimePoint> until) {
   while (!operation.done()) {
     const TimePoint now = Clock::now();
     if (until && now >= *until) return false;
-    if (token_.try_lock()) {
+    if (token_.try_take()) {
       drive_for(operation, until);
       give_up_token();
-      token_.unlock();
     } else {
+      wake_driver();  // it may sleep, and not know of this operation yet
       const auto limit = until ? std::min<Clock::duration>(*until - now, longest_sleep) : longest_sleep;
       operation.sleep(limit);
     }
@@ -198,8 +199,9 @@ TimePoint Engine::drive_in_background() {
 // From here on news must wake the coordinator thread. What came while the bell said otherwise is looked at once more.
 void Engine::give_up_token() {
   bells_->mine().announce(sleeper());
-  if (step() || coordinator_->stopped() || coordinator_->must_poll()) wake_thread();
+  const bool more = step() || coordinator_->stopped() || coordinator_->must_poll();
   ring_sleepers();
+  if (token_.give_back() || more) wake_thread();
 }
 
 Bell::Sleeper Engine::sleeper() const { return coordinator_->busy() ? Bell::Sleeper::socket : Bell::Sleeper::resting; }
@@ -257,11 +259,12 @@ void Engine::wake_thread() { boost::asio::post(io_, [] {}); }
 
 void Engine::run() {
   for (TimePoint next = Clock::now();;) {
-    if (token_.try_lock()) {
+    if (token_.try_take()) {
       next = drive_in_background();
       const bool over = coordinator_->stopped();
-      token_.unlock();
+      const bool wanted = token_.give_back();
       if (over) break;
+      if (wanted) continue;
     } else {
       next = Clock::now() + longest_sleep;  // the driver sees to it that this thread is woken when it stops
     }

@@ -17,6 +17,7 @@
 #include "engine/doorbell.h"
 #include "engine/observers.h"
 #include "engine/pending_operation.h"
+#include "engine/progress_token.h"
 #include "engine/tensor_table.h"
 #include "observe/log.h"
 #include "shm/host_bells.h"
@@ -85,7 +86,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Observers observers_;
   TensorTable table_;
   std::unique_ptr<Coordinator> coordinator_;
-  std::mutex token_;
+  ProgressToken token_;
   TimePoint last_news_{};  // when step() moved something; progress token
   std::atomic<int> callers_{0};  // threads inside submit() and wait()
   std::atomic<bool> ended_{false};

@@ -6,7 +6,7 @@
 
 namespace hvd::detail {
 
-void TensorTable::submit(const OperationPtr& operation) {
+void TensorTable::admit(const OperationPtr& operation) {
   const std::scoped_lock lock(mutex_);
   if (closed_) {
     throw_failure({closed_->code, fmt::format("{}: {}", to_string(operation->request.operation), closed_->text)});
@@ -30,6 +30,11 @@ void TensorTable::submit(const OperationPtr& operation) {
   operation->number = next_number_++;
   operation->slot = entry->second;
   slot = operation;
+}
+
+void TensorTable::hand_over(const OperationPtr& operation) {
+  const std::scoped_lock lock(mutex_);
+  if (closed_) return;  // close() has dealt with it
   submitted_.push_back(operation);
   has_submitted_.store(true, std::memory_order_release);
 }

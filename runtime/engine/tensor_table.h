@@ -20,7 +20,9 @@ class TensorTable {
 
   // Gives the operation its number and slot, and a name if it has none. Throws DuplicateNameError when the name is in flight
   // and the closing failure's error once closed.
-  void submit(const OperationPtr& operation);
+  void admit(const OperationPtr& operation);
+  // Makes an admitted operation visible to the driver.
+  void hand_over(const OperationPtr& operation);
   // Moves what was submitted since the last call to the end of `taken`; true if there was anything.
   bool take_submitted(std::vector<OperationPtr>& taken);
   // The operation in that slot; its name may be used again.

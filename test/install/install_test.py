@@ -33,7 +33,7 @@ def run(*command, **settings):
 class Install(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="hvd installed ")
+        folder = tempfile.TemporaryDirectory(prefix="hvd-installed-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", folder.name)
@@ -41,30 +41,25 @@ class Install(unittest.TestCase):
         cls.headers = next(cls.folder.rglob("hvd/hvd.h")).parent
         cls.library = next(cls.folder.rglob("libhvd.so"))
 
-    def pkg_config(self, *options):
-        output = run("pkg-config", *options, "hvd", PKG_CONFIG_PATH=str(self.pkg_config_file.parent))
+    def pkg_config(self, *arguments):
+        """pkg-config, for a system that has the installed files under `folder`."""
+        output = run("pkg-config", *arguments, PKG_CONFIG_PATH=str(self.pkg_config_file.parent),
+                     PKG_CONFIG_SYSROOT_DIR=str(self.folder))
         return shlex.split(output)
 
-    def compile_flags(self):
-        """hvd's headers with all warnings, those of others without."""
-        flags = []
-        for flag in self.pkg_config("--cflags"):
-            others = flag.startswith("-I") and str(self.folder) not in flag
-            flags += ["-isystem", flag[2:]] if others else [flag]
-        return flags
-
-    def test_pkg_config_file_describes_the_place_where_it_lies(self):
-        prefix = pathlib.Path(self.pkg_config("--variable=prefix")[0]).resolve()
-        self.assertTrue(self.headers.is_relative_to(prefix), prefix)
-        self.assertRegex(self.pkg_config("--modversion")[0], r"^\d+\.\d+\.\d+$")
+    def test_pkg_config_file_tells_where_things_are(self):
+        self.assertEqual(self.pkg_config("--cflags", "hvd"), [f"-I{self.headers.parent}"])
+        self.assertEqual(self.pkg_config("--libs", "hvd"), [f"-L{self.library.parent}", "-lhvd"])
+        self.assertRegex(self.pkg_config("--modversion", "hvd")[0], r"^\d+\.\d+\.\d+$")
 
     def test_each_public_header_compiles_alone_without_warnings(self):
-        includes = self.compile_flags()
+        mpi = [f"-isystem{flag.removeprefix('-I')}" for flag in shlex.split(run("pkg-config", "--cflags-only-I", "ompi-cxx"))]
 
         def compile_alone(compiler, header):
             source = self.folder / f"{pathlib.Path(compiler).name}_{header.stem}.cpp"
             source.write_text(f"#include <hvd/{header.relative_to(self.headers)}>\n")
-            run(compiler, "-fsyntax-only", *WARNINGS, *includes, source)
+            others = mpi if header.name == "mpi.h" else []
+            run(compiler, "-fsyntax-only", *WARNINGS, *self.pkg_config("--cflags", "hvd"), *others, source)
 
         # hvd/torch.h is left to the tests of the adapter: libtorch takes half a minute to compile.
         headers = [header for header in self.headers.rglob("*.h") if "torch" not in str(header.relative_to(self.headers))]
@@ -73,23 +68,20 @@ class Install(unittest.TestCase):
             for job in [pool.submit(compile_alone, compiler, header) for compiler in COMPILERS for header in headers]:
                 job.result()
 
-    def test_libraries_show_only_what_the_public_headers_declare(self):
+    def test_library_shows_only_what_the_public_headers_declare(self):
         declared = set(re.findall(r"\w+", "".join(header.read_text() for header in self.headers.rglob("*.h"))))
-        for library in {path.resolve() for path in self.folder.rglob("lib*.so")}:
-            names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()]
-            self.assertTrue(names, library)
-            for name in names:
-                match = HVD_SYMBOL.match(name.split("@")[0])
-                self.assertTrue(match, f"{library.name} shows {name}")
-                # the first name inside hvd, by its length: 7Runtime...
-                length, rest = re.match(r"(\d*)(.*)", match["rest"]).groups()
-                if length:
-                    self.assertIn(rest[: int(length)], declared, f"{library.name} shows {name}")
+        names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", self.library).splitlines()]
+        self.assertIn("_ZN3hvd4initEv", names)
+        foreign = [name for name in names if not HVD_SYMBOL.match(name)]
+        self.assertEqual(foreign, [], "not in namespace hvd")
+        # the first name inside hvd follows its length: 7Runtime...
+        inner = {name: re.match(r"(\d+)(.*)", HVD_SYMBOL.match(name)["rest"]) for name in names}
+        internal = [name for name, match in inner.items() if match and match[2][: int(match[1])] not in declared]
+        self.assertEqual(internal, [], "not in a public header")
 
     def test_outside_program_runs_with_and_without_mpirun(self):
         program = self.folder / "program"
-        flags = [*WARNINGS, *self.compile_flags()]
-        run("g++", *flags, here / "program.cpp", "-o", program, *self.pkg_config("--libs"))
+        run("g++", *WARNINGS, here / "program.cpp", "-o", program, *self.pkg_config("--cflags", "--libs", "hvd"))
         library_path = {"LD_LIBRARY_PATH": str(self.library.parent)}
         self.assertEqual(run(program, **library_path), "rank 0 of 1: right\n")
         output = run(*mpirun, "-np", "2", program, **library_path)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <hvd/error.h>
 #include <hvd/observer.h>
 #include <hvd/runtime.h>
 
@@ -22,6 +23,7 @@ struct Case {
   ReduceSpec spec = {};  // of an allreduce
   int root = 0;          // of a broadcast
   bool in_place = false;
+  bool mismatched = false;    // the ranks' shapes differ, so that all get an error
   std::vector<Array> inputs;  // by rank
   Array expected;
 };
@@ -67,6 +69,14 @@ class Program {
     add({.name = {}, .operation = Operation::allgather, .inputs = std::move(inputs), .expected = std::move(expected)});
   }
 
+  void barrier() { add({.name = {}, .operation = Operation::barrier, .inputs = std::vector<Array>(static_cast<std::size_t>(ranks_)), .expected = {}}); }
+  // An allreduce to which `odd_rank` of two or more ranks brings one element more.
+  void mismatch(DataType dtype, std::int64_t elements, int odd_rank) {
+    auto inputs = random_inputs(ranks_, dtype, {elements}, ++seed_);
+    inputs[static_cast<std::size_t>(odd_rank)] = random_array(dtype, {elements + 1}, seed_);
+    add({.name = {}, .operation = Operation::allreduce, .in_place = true, .mismatched = true, .inputs = std::move(inputs), .expected = {}});
+  }
+
   int ranks() const { return ranks_; }
   const std::vector<Case>& cases() const { return cases_; }
 
@@ -88,6 +98,8 @@ class RunningCase {
   RunningCase(Runtime& runtime, const Case& c) : case_(&c), input_(c.inputs[static_cast<std::size_t>(runtime.rank())]) {
     if (c.operation != Operation::allgather && !c.in_place) output_ = Array(input_.dtype(), input_.shape());
   }
+  RunningCase(RunningCase&&) = default;  // the tensors' memory stays where it is
+  RunningCase& operator=(RunningCase&&) = default;
 
   void submit(Runtime& runtime) {
     const ConstTensorView input = std::as_const(input_).view();
@@ -114,6 +126,11 @@ class RunningCase {
 
   void check(Runtime& runtime) {
     const auto rank = static_cast<std::size_t>(runtime.rank());
+    if (case_->mismatched) {
+      EXPECT_THROW(handle_.wait(), MismatchError) << "rank " << rank << ": " << label(*case_);
+      EXPECT_TRUE(same_bits(input_, case_->inputs[rank])) << "memory was touched; rank " << rank << ": " << label(*case_);
+      return;
+    }
     if (case_->operation == Operation::allgather) {
       EXPECT_TRUE(same_bits(Array(handle_.take_output()), case_->expected)) << "rank " << rank << ": " << label(*case_);
       return;

@@ -118,4 +118,15 @@ std::string thrown_by(const Call& call) {
   return {};
 }
 
+// Every one of the values is `wanted`.
+template <typename Values, typename T>
+testing::AssertionResult all_are(const Values& values, T wanted) {
+  std::size_t i = 0;
+  for (const auto& value : values) {
+    if (!(value == wanted)) return testing::AssertionFailure() << "value " << i << " is " << value << " instead of " << wanted;
+    ++i;
+  }
+  return testing::AssertionSuccess();
+}
+
 }  // namespace hvd::test

@@ -47,8 +47,9 @@ TEST_P(SamplerTest, ShardsHaveOneSizeAndCoverAllSamples) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SamplerTest,
-                         testing::Values(std::pair(0, 3), std::pair(1, 1), std::pair(1, 4), std::pair(2, 7), std::pair(10, 1),
-                                         std::pair(10, 2), std::pair(10, 3), std::pair(64, 8), std::pair(1001, 7)),
+                         testing::Values(std::pair(0, 3), std::pair(1, 1), std::pair(1, 4), std::pair(2, 7),
+                                         std::pair(10, 1), std::pair(10, 2), std::pair(10, 3), std::pair(64, 8),
+                                         std::pair(1001, 7)),
                          [](const auto& info) {
                            return std::to_string(info.param.first) + "Over" + std::to_string(info.param.second);
                          });
@@ -105,16 +106,17 @@ TEST(DistributedSamplerTest, ARankOutOfRangeIsAnError) {
 }
 
 TEST(LearningRateWarmupTest, RisesLinearlyToTheScaledRateOfEveryGroup) {
-  ::torch::optim::SGD sgd({::torch::optim::OptimizerParamGroup({parameter({1})}),
-                           ::torch::optim::OptimizerParamGroup({parameter({2})},
-                                                               std::make_unique<::torch::optim::SGDOptions>(0.4))},
-                          ::torch::optim::SGDOptions(0.1));
+  ::torch::optim::SGD sgd(
+      {::torch::optim::OptimizerParamGroup({parameter({1})}),
+       ::torch::optim::OptimizerParamGroup({parameter({2})}, std::make_unique<::torch::optim::SGDOptions>(0.4))},
+      ::torch::optim::SGDOptions(0.1));
   torch::LearningRateWarmup warmup(sgd, {.warmup_epochs = 2.0, .scale = 5.0});
   const auto rates = [&](double epochs) {
     warmup.set_progress(epochs);
     return std::pair(sgd.param_groups()[0].options().get_lr(), sgd.param_groups()[1].options().get_lr());
   };
-  for (const auto& [epochs, factor] : {std::pair(0.0, 1.0), std::pair(0.5, 2.0), std::pair(2.0, 5.0), std::pair(9.0, 5.0)}) {
+  for (const auto& [epochs, factor] :
+       {std::pair(0.0, 1.0), std::pair(0.5, 2.0), std::pair(2.0, 5.0), std::pair(9.0, 5.0)}) {
     EXPECT_DOUBLE_EQ(warmup.factor(epochs), factor);
     EXPECT_DOUBLE_EQ(rates(epochs).first, 0.1 * factor);
     EXPECT_DOUBLE_EQ(rates(epochs).second, 0.4 * factor);

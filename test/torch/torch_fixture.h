@@ -27,9 +27,7 @@ class TorchTest : public testing::Test {
 
 using Parameters = std::vector<std::pair<std::string, ::torch::Tensor>>;
 
-inline ::torch::Tensor parameter(std::vector<float> values) {
-  return ::torch::tensor(values).set_requires_grad(true);
-}
+inline ::torch::Tensor parameter(std::vector<float> values) { return ::torch::tensor(values).set_requires_grad(true); }
 
 inline std::vector<float> values_of(const ::torch::Tensor& tensor) {
   const auto flat = tensor.detach().contiguous().view(-1);
@@ -62,7 +60,8 @@ class AllreduceCounter : public Observer {
  public:
   explicit AllreduceCounter(std::string suffix) : suffix_(std::move(suffix)) {}
   void on_event(const TensorEvent& event) override {
-    if (event.stage == Stage::done && event.operation == Operation::allreduce && event.name.ends_with(suffix_)) ++count_;
+    if (event.stage == Stage::done && event.operation == Operation::allreduce && event.name.ends_with(suffix_))
+      ++count_;
   }
   int count() const { return count_; }
 

@@ -71,13 +71,14 @@ std::vector<Case> cases() {
     return std::make_unique<::torch::optim::SGD>(std::move(parameters), SGDOptions(0.2));
   };
   const MakeOptimizer momentum = [](auto parameters) {
-    return std::make_unique<::torch::optim::SGD>(std::move(parameters), SGDOptions(0.1).momentum(0.9).weight_decay(1e-3));
+    return std::make_unique<::torch::optim::SGD>(std::move(parameters),
+                                                 SGDOptions(0.1).momentum(0.9).weight_decay(1e-3));
   };
   const MakeOptimizer adam = [](auto parameters) {
     return std::make_unique<::torch::optim::Adam>(std::move(parameters), AdamOptions(0.01));
   };
-  return {{"Sgd", sgd, 1},           {"Momentum", momentum, 1},           {"Adam", adam, 1},
-          {"SgdIn3Passes", sgd, 3},  {"MomentumIn3Passes", momentum, 3},  {"AdamIn3Passes", adam, 3}};
+  return {{"Sgd", sgd, 1},          {"Momentum", momentum, 1},          {"Adam", adam, 1},
+          {"SgdIn3Passes", sgd, 3}, {"MomentumIn3Passes", momentum, 3}, {"AdamIn3Passes", adam, 3}};
 }
 
 class ReferenceTest : public TorchTest, public testing::WithParamInterface<Case> {};

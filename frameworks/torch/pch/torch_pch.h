@@ -1,5 +1,3 @@
-#pragma once
-
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/data/samplers/base.h>

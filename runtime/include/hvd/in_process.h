@@ -20,7 +20,7 @@ class HVD_API InProcessWorld {
   InProcessWorld& operator=(const InProcessWorld&) = delete;
 
   // Called once for each rank, each in its own thread; returns when all ranks have joined. Throws InvalidArgumentError when
-  // the rank is out of range or taken, or the others do not come within config.start_timeout.
+  // the rank is out of range or taken, StallError when the others do not come within config.start_timeout.
   std::unique_ptr<Runtime> join(int rank, const Config& config = {});
 
   struct State;

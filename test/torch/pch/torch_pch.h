@@ -1,4 +1,2 @@
-#pragma once
-
 #include <gmock/gmock.h>
 #include <torch/torch.h>
