@@ -9,9 +9,9 @@
 
 namespace hvd {
 
-// Every rank's block to everyone, chunk by chunk: each rank packs its block into its slot and sends it to the leaders of the
-// other hosts, which receive it into that rank's slot of their segment; everyone copies all slots out. Blocks may differ in
-// size and be empty; the number of chunks is that of the largest block.
+// Every rank's block to everyone, chunk by chunk: each rank packs its block into its slot and sends it to the leaders
+// of the other hosts, which receive it into that rank's slot of their segment; everyone copies all slots out. Blocks
+// may differ in size and be empty; the number of chunks is that of the largest block.
 class Allgather final : public Collective {
  public:
   // outputs[r]: where rank r's block goes; its size is the block's. `input` has the size of outputs[own rank].

@@ -7,11 +7,12 @@ namespace hvd {
 
 namespace {
 
-// Elements per chunk: as many as fit, as accumulators where sums cross hosts, in whole cache lines where there is room for one.
+// Elements per chunk: as many as fit, as accumulators where sums cross hosts, in whole cache lines where there is room
+// for one.
 std::size_t elements_per_chunk(const ChunkStream& stream, const cpu::Reduction& reduction) {
   constexpr std::size_t line = 64;
-  const std::size_t largest =
-      stream.one_host() ? size_of(reduction.dtype) : std::max(size_of(reduction.dtype), cpu::accumulator_size(reduction));
+  const std::size_t largest = stream.one_host() ? size_of(reduction.dtype)
+                                                : std::max(size_of(reduction.dtype), cpu::accumulator_size(reduction));
   const std::size_t fitting = stream.chunk_bytes() / largest;
   return fitting < line ? fitting : fitting / line * line;
 }

@@ -10,16 +10,16 @@
 
 namespace hvd {
 
-// Allreduce of a batch, chunk by chunk, in the order of ranks within a host and of hosts across them, so that every rank gets
-// the same bits:
+// Allreduce of a batch, chunk by chunk, in the order of ranks within a host and of hosts across them, so that every
+// rank gets the same bits:
 //
 //   one host:   pack own slot ──► reduce own slice of all slots ──► unpack the result
 //   several:    pack own slot ──► sum own slice of the host's slots ──► leaders exchange the hosts' sums
 //                             ──► reduce own slice of the hosts' sums ──► unpack the result
 //
 // A rank may be in different phases with up to `depth` chunks. Small batches on one host take one round instead of two:
-// every rank reduces everything itself. Bytes per rank in shared memory: n in, n out; across hosts (h of them): h - 1 times
-// the chunk from each leader.
+// every rank reduces everything itself. Bytes per rank in shared memory: n in, n out; across hosts (h of them): h - 1
+// times the chunk from each leader.
 class Allreduce final : public Collective {
  public:
   static constexpr std::size_t one_shot_bytes = std::size_t{8} << 10;

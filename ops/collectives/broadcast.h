@@ -8,11 +8,12 @@
 
 namespace hvd {
 
-// The root's data to everyone, chunk by chunk: the root packs into its slot and sends to the leaders of the other hosts, which
-// receive into the root's slot of their segment; everyone else copies out of that slot.
+// The root's data to everyone, chunk by chunk: the root packs into its slot and sends to the leaders of the other
+// hosts, which receive into the root's slot of their segment; everyone else copies out of that slot.
 class Broadcast final : public Collective {
  public:
-  // `input` is read on the root only. In place: there it is the memory of `output` throughout, which is left alone then.
+  // `input` is read on the root only. In place: there it is the memory of `output` throughout, which is left alone
+  // then.
   Broadcast(ChunkStream& stream, int root, bool in_place, FusedInput input, FusedOutput output);
 
   Progress step() override;

@@ -13,8 +13,8 @@
 namespace hvd {
 
 // The data plane of one process set as its collectives see it: an endless stream of chunks through the host's shared
-// segment, each chunk in one of `depth` buffers. Collectives follow each other in it without a barrier in between: a buffer is
-// free for chunk k once every local rank is through with chunk k - depth.
+// segment, each chunk in one of `depth` buffers. Collectives follow each other in it without a barrier in between: a
+// buffer is free for chunk k once every local rank is through with chunk k - depth.
 class ChunkStream {
  public:
   ChunkStream(Transport& transport, Segment& segment, HostBells& bells)

@@ -44,23 +44,19 @@ void FusedView<Byte>::for_each_part(std::size_t offset, std::size_t count, const
   }
 }
 
-template <typename Byte>
-void FusedView<Byte>::read(std::size_t offset, std::span<std::byte> into) const {
+template class FusedView<const std::byte>;
+template class FusedView<std::byte>;
+
+void FusedInput::read(std::size_t offset, std::span<std::byte> into) const {
   for_each_part(offset, into.size(), [&](const std::byte* memory, std::size_t count, std::size_t at) {
     std::memcpy(into.data() + at, memory, count);
   });
 }
 
-template <typename Byte>
-void FusedView<Byte>::write(std::size_t offset, std::span<const std::byte> from) const
-  requires(!std::is_const_v<Byte>)
-{
+void FusedOutput::write(std::size_t offset, std::span<const std::byte> from) const {
   for_each_part(offset, from.size(), [&](std::byte* memory, std::size_t count, std::size_t at) {
     std::memcpy(memory, from.data() + at, count);
   });
 }
-
-template class FusedView<const std::byte>;
-template class FusedView<std::byte>;
 
 }  // namespace hvd

@@ -2,12 +2,11 @@
 
 #include <cstddef>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 namespace hvd {
 
-// Several pieces of memory, read or written as if they lay one after the other: the tensors of a batch.
+// Several pieces of memory as if they lay one after the other: the tensors of a batch.
 template <typename Byte>  // std::byte or const std::byte
 class FusedView {
  public:
@@ -15,9 +14,11 @@ class FusedView {
   std::size_t bytes() const { return bytes_; }
   // The memory itself when [offset, offset + count) lies within one piece, else nullptr.
   Byte* contiguous(std::size_t offset, std::size_t count) const;
-  void read(std::size_t offset, std::span<std::byte> into) const;
-  void write(std::size_t offset, std::span<const std::byte> from) const
-    requires(!std::is_const_v<Byte>);
+
+ protected:
+  // Calls visit(memory, count, position within the range) for each part of the range.
+  template <typename Visit>
+  void for_each_part(std::size_t offset, std::size_t count, const Visit& visit) const;
 
  private:
   struct Piece {
@@ -26,9 +27,6 @@ class FusedView {
     std::size_t bytes;
   };
 
-  // Calls visit(memory, count, position within the range) for each part of the range.
-  template <typename Visit>
-  void for_each_part(std::size_t offset, std::size_t count, const Visit& visit) const;
   std::size_t piece_at(std::size_t offset) const;
 
   std::vector<Piece> pieces_;  // none is empty
@@ -36,7 +34,14 @@ class FusedView {
   mutable std::size_t last_ = 0;  // where the last access ended: accesses are mostly sequential
 };
 
-using FusedInput = FusedView<const std::byte>;
-using FusedOutput = FusedView<std::byte>;
+class FusedInput : public FusedView<const std::byte> {
+ public:
+  void read(std::size_t offset, std::span<std::byte> into) const;
+};
+
+class FusedOutput : public FusedView<std::byte> {
+ public:
+  void write(std::size_t offset, std::span<const std::byte> from) const;
+};
 
 }  // namespace hvd

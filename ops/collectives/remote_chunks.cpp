@@ -6,7 +6,8 @@ void RemoteChunks::send(std::uint64_t chunk, int rank, BytesView data) {
   if (!data.empty()) sending_.push_back({chunk, transport_.send_data(rank, data)});
 }
 
-void RemoteChunks::expect(std::uint64_t chunk, int rank, std::span<std::byte> data, std::atomic<std::uint64_t>& arrived) {
+void RemoteChunks::expect(std::uint64_t chunk, int rank, std::span<std::byte> data,
+                          std::atomic<std::uint64_t>& arrived) {
   expected_[rank].push_back({chunk, data.empty() ? nullptr : transport_.receive_data(rank, data), &arrived});
 }
 
@@ -23,7 +24,8 @@ bool RemoteChunks::poll() {
 }
 
 bool RemoteChunks::sent(std::uint64_t chunk) {
-  while (!sending_.empty() && sending_.front().chunk <= chunk && sending_.front().transfer->test()) sending_.pop_front();
+  while (!sending_.empty() && sending_.front().chunk <= chunk && sending_.front().transfer->test())
+    sending_.pop_front();
   return sending_.empty() || sending_.front().chunk > chunk;
 }
 

@@ -10,7 +10,8 @@
 
 namespace hvd {
 
-// Chunks on their way to and from ranks on other hosts. Those from one rank are taken in the order in which they were expected.
+// Chunks on their way to and from ranks on other hosts. Those from one rank are taken in the order in which they were
+// expected.
 class RemoteChunks {
  public:
   explicit RemoteChunks(Transport& transport) : transport_(transport) {}

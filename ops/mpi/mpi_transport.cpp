@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <hvd/error.h>
 #include <algorithm>
 #include <climits>
 #include <cstring>
 #include <deque>
-#include <hvd/error.h>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "mpi/environment.h"
 
@@ -27,7 +28,7 @@ class Communicator {
   Communicator(Communicator&& other) noexcept : handle_(std::exchange(other.handle_, MPI_COMM_NULL)) {}
   Communicator& operator=(Communicator&&) = delete;
   ~Communicator() {
-    if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
+    if (handle_ != MPI_COMM_NULL && !mpi::finalized()) MPI_Comm_free(&handle_);
   }
 
   static Communicator duplicate(MPI_Comm original) {
@@ -62,7 +63,7 @@ class MpiTransfer final : public Transfer {
   explicit MpiTransfer(MPI_Request request) : request_(request) {}
   // The transport outlives its transfers' buffers: one that is given up is detached, not waited for.
   ~MpiTransfer() override {
-    if (request_ == MPI_REQUEST_NULL) return;
+    if (request_ == MPI_REQUEST_NULL || mpi::finalized()) return;
     MPI_Cancel(&request_);
     MPI_Request_free(&request_);
   }
@@ -90,7 +91,9 @@ class WindowMemory final : public SharedMemory {
     if (local_rank == 0) std::memset(memory_, 0, bytes);
     check(MPI_Barrier(host), "MPI_Barrier");
   }
-  ~WindowMemory() override { MPI_Win_free(&window_); }
+  ~WindowMemory() override {
+    if (!mpi::finalized()) MPI_Win_free(&window_);
+  }
   std::span<std::byte> bytes() override { return {static_cast<std::byte*>(memory_), bytes_}; }
 
  private:
@@ -102,7 +105,8 @@ class WindowMemory final : public SharedMemory {
 std::vector<int> find_hosts(const Communicator& world, std::span<const int> pretended) {
   if (!pretended.empty()) return Topology::hosts_from_counts(pretended, world.size());
   MPI_Comm split = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &split), "MPI_Comm_split_type");
+  check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &split),
+        "MPI_Comm_split_type");
   const Communicator host(split);
   int leader = world.rank();
   check(MPI_Bcast(&leader, 1, MPI_INT, 0, host.get()), "MPI_Bcast");
@@ -140,12 +144,14 @@ class MpiTransport final : public Transport {
       total += static_cast<std::size_t>(counts[r]);
     }
     Bytes all(total);
-    check(MPI_Iallgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, world_.get(), &request),
+    check(MPI_Iallgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE,
+                          world_.get(), &request),
           "MPI_Iallgatherv");
     finish(request, limit);
     std::vector<Bytes> result;
     for (std::size_t r = 0; r < ranks; ++r) {
-      const auto part = BytesView(all).subspan(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(counts[r]));
+      const auto part =
+          BytesView(all).subspan(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(counts[r]));
       result.emplace_back(part.begin(), part.end());
     }
     return result;
@@ -158,12 +164,14 @@ class MpiTransport final : public Transport {
 
   std::unique_ptr<Transfer> send_data(int rank, BytesView data) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Isend(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, world_.get(), &request), "MPI_Isend");
+    check(MPI_Isend(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, world_.get(), &request),
+          "MPI_Isend");
     return std::make_unique<MpiTransfer>(request);
   }
   std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Irecv(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, world_.get(), &request), "MPI_Irecv");
+    check(MPI_Irecv(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, world_.get(), &request),
+          "MPI_Irecv");
     return std::make_unique<MpiTransfer>(request);
   }
 

@@ -9,8 +9,8 @@
 
 namespace hvd {
 
-// The ranks of an MPI communicator. Uses a duplicate of it, and shared windows for the ranks of a host; which ranks share a
-// host is asked of MPI_Comm_split_type; `pretended_ranks_per_host` overrides it for tests, unless empty.
+// The ranks of an MPI communicator. Uses a duplicate of it, and shared windows for the ranks of a host; which ranks
+// share a host is asked of MPI_Comm_split_type; `pretended_ranks_per_host` overrides it for tests, unless empty.
 // Collective over the communicator.
 std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator, std::span<const int> pretended_ranks_per_host);
 

@@ -19,16 +19,17 @@ inline void store_load_barrier() {
 #endif
 }
 
-// How a rank of the host is woken when something in the shared segment has changed for it. One in the segment per local rank.
+// How a rank of the host is woken when something in the shared segment has changed for it. One in the segment per local
+// rank.
 //
-// The sleeper announces how it sleeps, then looks once more for news, then sleeps; the ringer changes the memory first and
-// looks for a sleeper afterwards. The sequentially consistent fences between the two steps of each side make it impossible
-// that both look too early (Dekker).
+// The sleeper announces how it sleeps, then looks once more for news, then sleeps; the ringer changes the memory first
+// and looks for a sleeper afterwards. The sequentially consistent fences between the two steps of each side make it
+// impossible that both look too early (Dekker).
 struct Bell {
   enum class Sleeper : std::uint32_t {
-    nobody,  // somebody is awake and looks at the memory by itself
-    futex,   // a user thread that waits for its operation sleeps on `rings`
-    socket,  // the coordinator thread sleeps in its io_context: a datagram wakes it
+    nobody,   // somebody is awake and looks at the memory by itself
+    futex,    // a user thread that waits for its operation sleeps on `rings`
+    socket,   // the coordinator thread sleeps in its io_context: a datagram wakes it
     resting,  // the same with nothing in flight: of interest are control messages alone
   };
 

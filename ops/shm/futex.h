@@ -13,8 +13,8 @@
 
 namespace hvd {
 
-// Sleeps while the word holds `expected`, at most `limit`; may return early. Works between processes that share the word's
-// memory (no FUTEX_PRIVATE_FLAG), which std::atomic::wait does not, and has a bound, which that has not either.
+// Sleeps while the word holds `expected`, at most `limit`; may return early. Works between processes that share the
+// word's memory (no FUTEX_PRIVATE_FLAG), which std::atomic::wait does not, and has a bound, which that has not either.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::chrono::nanoseconds limit) {
   const auto bounded = std::max(limit, std::chrono::nanoseconds{0});
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(bounded);

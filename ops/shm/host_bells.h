@@ -6,12 +6,15 @@
 
 namespace hvd {
 
-// This rank's view of the bells of its host: rings the others, and remembers who sleeps in a socket, for a ring by datagram
-// costs a system call on both sides and is put off until this rank has nothing better to do. Progress token only.
+// This rank's view of the bells of its host: rings the others, and remembers who sleeps in a socket, for a ring by
+// datagram costs a system call on both sides and is put off until this rank has nothing better to do. Progress token
+// only.
 class HostBells {
  public:
   HostBells(Segment& segment, const Topology& topology)
-      : segment_(&segment), local_rank_(topology.local_rank()), late_(static_cast<std::size_t>(topology.local_size())) {}
+      : segment_(&segment),
+        local_rank_(topology.local_rank()),
+        late_(static_cast<std::size_t>(topology.local_size())) {}
 
   // For a control message.
   void ring(int local_rank) {

@@ -51,13 +51,11 @@ std::size_t Segment::bytes_for(const SegmentPlan& plan) { return Layout(plan).en
 
 Segment::Segment(const SegmentPlan& plan, std::unique_ptr<SharedMemory> memory)
     : plan_(plan), memory_(std::move(memory)), base_(memory_->bytes().data()) {
-  // The memory is zero-filled, which is the initial state of every object in it: nothing is constructed, so that ranks may
-  // start using it in any order.
+  // The memory is zero-filled, which is the initial state of every object in it: nothing is constructed, so that ranks
+  // may start using it in any order.
 }
 
-Bell& Segment::bell(int local_rank) {
-  return reinterpret_cast<Layout::Control*>(base_)[local_rank].bell;
-}
+Bell& Segment::bell(int local_rank) { return reinterpret_cast<Layout::Control*>(base_)[local_rank].bell; }
 
 ByteRing Segment::to_leader(int local_rank) {
   auto& header = reinterpret_cast<Layout::Control*>(base_)[local_rank].to_leader;
@@ -79,7 +77,9 @@ std::byte* Segment::buffer(std::uint64_t chunk, std::size_t index) {
 }
 
 std::byte* Segment::slot(std::uint64_t chunk, int rank) { return buffer(chunk, count(rank)); }
-std::byte* Segment::host_partial(std::uint64_t chunk, int host) { return buffer(chunk, count(plan_.ranks) + count(host)); }
+std::byte* Segment::host_partial(std::uint64_t chunk, int host) {
+  return buffer(chunk, count(plan_.ranks) + count(host));
+}
 std::byte* Segment::result(std::uint64_t chunk) { return buffer(chunk, count(plan_.ranks) + count(plan_.hosts)); }
 
 }  // namespace hvd

@@ -12,8 +12,8 @@
 
 namespace hvd {
 
-// How far a rank has come in the stream of chunks of one process set. Counts only grow, over all collectives; a value of k
-// says that chunks 0..k-1 are through that phase on that rank. Each rank writes its own and reads the others'.
+// How far a rank has come in the stream of chunks of one process set. Counts only grow, over all collectives; a value
+// of k says that chunks 0..k-1 are through that phase on that rank. Each rank writes its own and reads the others'.
 struct ChunkProgress {
   alignas(64) std::atomic<std::uint64_t> packed{0};    // its slot holds its data
   alignas(64) std::atomic<std::uint64_t> partial{0};   // its slice of the host's sum is there
@@ -23,7 +23,7 @@ struct ChunkProgress {
 
 // Sizes of one host's shared segment; equal on all its ranks.
 struct SegmentPlan {
-  int ranks = 1;        // of the whole world: a remote rank's data lands in its slot, too
+  int ranks = 1;  // of the whole world: a remote rank's data lands in its slot, too
   int hosts = 1;
   int local_ranks = 1;
   std::size_t chunk_bytes = 0;

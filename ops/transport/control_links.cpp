@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <hvd/error.h>
 #include <algorithm>
 #include <cstring>
-#include <hvd/error.h>
 
 namespace hvd {
 
@@ -105,7 +105,8 @@ std::optional<Message> ControlLinks::pull(Stream& stream) {
   if (stream.in.empty()) return std::nullopt;
   auto* length = reinterpret_cast<std::byte*>(&stream.expected);
   if (stream.length_bytes < sizeof(stream.expected)) {
-    stream.length_bytes += stream.in.read({length + stream.length_bytes, sizeof(stream.expected) - stream.length_bytes});
+    stream.length_bytes +=
+        stream.in.read({length + stream.length_bytes, sizeof(stream.expected) - stream.length_bytes});
     if (stream.length_bytes < sizeof(stream.expected)) return std::nullopt;
     if (stream.expected > max_message_bytes) {
       throw InternalError(fmt::format("rank {} announced a control message of {} bytes; the limit is {}", stream.peer,

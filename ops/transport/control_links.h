@@ -11,8 +11,8 @@
 
 namespace hvd {
 
-// Whole control messages between the root (rank 0) and every other rank: over rings in the shared segment within the root's
-// host, over the transport from other hosts. Progress token only; nothing blocks.
+// Whole control messages between the root (rank 0) and every other rank: over rings in the shared segment within the
+// root's host, over the transport from other hosts. Progress token only; nothing blocks.
 class ControlLinks {
  public:
   // Longest message that is believed; a longer one is an InternalError that names the sender.
@@ -35,10 +35,10 @@ class ControlLinks {
     int peer_local_rank;
     ByteRing out;
     ByteRing in;
-    std::deque<Bytes> unsent;         // framed; the first one may be partly written
+    std::deque<Bytes> unsent;  // framed; the first one may be partly written
     std::size_t written = 0;
-    std::uint64_t expected = 0;       // frame length being read
-    std::size_t length_bytes = 0;     // of the 8 length bytes, how many are in
+    std::uint64_t expected = 0;    // frame length being read
+    std::size_t length_bytes = 0;  // of the 8 length bytes, how many are in
     Bytes arriving;
     std::size_t arrived = 0;
   };
@@ -50,8 +50,8 @@ class ControlLinks {
 
   Transport& transport_;
   HostBells& bells_;
-  std::vector<Stream> streams_;   // root: by local rank - 1; others on the root's host: one
-  std::size_t next_ = 0;          // fairness: where receive() looks first
+  std::vector<Stream> streams_;  // root: by local rank - 1; others on the root's host: one
+  std::size_t next_ = 0;         // fairness: where receive() looks first
   bool has_remote_peers_ = false;
 };
 

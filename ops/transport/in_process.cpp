@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <hvd/error.h>
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <hvd/error.h>
 #include <map>
 #include <mutex>
 #include <new>
@@ -88,8 +88,8 @@ class InProcessHub {
     auto& queue = data_[{from, to}];
     if (queue.empty()) return false;
     if (queue.front().size() != data.size()) {
-      throw InternalError(fmt::format("rank {} sent {} bytes to rank {}, which expected {}", from, queue.front().size(), to,
-                                      data.size()));
+      throw InternalError(fmt::format("rank {} sent {} bytes to rank {}, which expected {}", from, queue.front().size(),
+                                      to, data.size()));
     }
     std::ranges::copy(queue.front(), data.begin());
     queue.pop_front();
@@ -118,7 +118,8 @@ class Sent final : public Transfer {
 
 class Receiving final : public Transfer {
  public:
-  Receiving(InProcessHub& hub, int from, int to, std::span<std::byte> data) : hub_(hub), from_(from), to_(to), data_(data) {}
+  Receiving(InProcessHub& hub, int from, int to, std::span<std::byte> data)
+      : hub_(hub), from_(from), to_(to), data_(data) {}
   bool test() override { return done_ = done_ || hub_.take_data(from_, to_, data_); }
 
  private:
@@ -145,7 +146,8 @@ class InProcessTransport final : public Transport {
   }
 
   std::unique_ptr<SharedMemory> share(std::size_t bytes, std::chrono::duration<double> limit) override {
-    // The leader makes the block; the others learn of it through a pointer to its owner, alive until all have met again.
+    // The leader makes the block; the others learn of it through a pointer to its owner, alive until all have met
+    // again.
     HeapMemory::Block block;
     if (topology_.is_leader()) block = HeapMemory::make(bytes);
     const HeapMemory::Block* mine = &block;
@@ -179,8 +181,8 @@ class InProcessTransport final : public Transport {
   static constexpr int all_ranks = -1;
 
   std::map<int, Bytes> meet_on_host(Bytes mine, std::chrono::duration<double> limit) {
-    return hub_->meet(topology_.host(), static_cast<std::size_t>(topology_.local_size()), topology_.rank(), std::move(mine),
-                      limit);
+    return hub_->meet(topology_.host(), static_cast<std::size_t>(topology_.local_size()), topology_.rank(),
+                      std::move(mine), limit);
   }
 
   std::shared_ptr<InProcessHub> hub_;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <hvd/error.h>
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -13,8 +13,8 @@ namespace hvd {
 Topology::Topology(int rank, std::span<const int> host_of_rank) : rank_(rank) {
   std::map<int, int> number_of_host;
   for (int r = 0; r < static_cast<int>(host_of_rank.size()); ++r) {
-    const auto [entry, is_new] = number_of_host.try_emplace(host_of_rank[static_cast<std::size_t>(r)],
-                                                            static_cast<int>(number_of_host.size()));
+    const auto [entry, is_new] =
+        number_of_host.try_emplace(host_of_rank[static_cast<std::size_t>(r)], static_cast<int>(number_of_host.size()));
     if (is_new) ranks_on_host_.emplace_back();
     auto& ranks = ranks_on_host_[static_cast<std::size_t>(entry->second)];
     host_of_rank_.push_back(entry->second);
@@ -25,8 +25,8 @@ Topology::Topology(int rank, std::span<const int> host_of_rank) : rank_(rank) {
 
 std::vector<int> Topology::hosts_from_counts(std::span<const int> ranks_per_host, int size) {
   if (std::accumulate(ranks_per_host.begin(), ranks_per_host.end(), 0) != size) {
-    throw InvalidArgumentError(
-        fmt::format("HVD_TEST_TOPOLOGY: {} ranks per host do not add up to {} ranks", fmt::join(ranks_per_host, ","), size));
+    throw InvalidArgumentError(fmt::format("HVD_TEST_TOPOLOGY: {} ranks per host do not add up to {} ranks",
+                                           fmt::join(ranks_per_host, ","), size));
   }
   std::vector<int> hosts;
   int host = 0;

@@ -36,12 +36,13 @@ struct Message {
   Bytes bytes;
 };
 
-// How the ranks reach each other: MPI, or in-process for tests. The one seam under hvd's control and data planes on CPU.
+// How the ranks reach each other: MPI, or in-process for tests. The one seam under hvd's control and data planes on
+// CPU.
 //
 // Threads: one at a time (the holder of the progress token), after construction by the thread that joins.
 // Ordering: messages of one kind between two ranks arrive in the order sent.
-// Failure: throws InternalError or RankLostError. allgather() and share() throw StallError when a rank does not come within the
-// time limit; nothing else blocks.
+// Failure: throws InternalError or RankLostError. allgather() and share() throw StallError when a rank does not come
+// within the time limit; nothing else blocks.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -52,7 +53,8 @@ class Transport {
   // Collective over the ranks of this host, at start only; all ask for the same size.
   virtual std::unique_ptr<SharedMemory> share(std::size_t bytes, std::chrono::duration<double> limit) = 0;
 
-  // Bulk data between ranks on different hosts. The buffer stays valid until the transfer is through or the transport gone.
+  // Bulk data between ranks on different hosts. The buffer stays valid until the transfer is through or the transport
+  // gone.
   virtual std::unique_ptr<Transfer> send_data(int rank, BytesView data) = 0;
   virtual std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data) = 0;
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <hvd/error.h>
 #include <hvd/tensor.h>
+#include <algorithm>
 
 namespace hvd {
 
@@ -61,8 +61,8 @@ Tensor::Tensor(Shape shape, DataType dtype) : shape_(shape), dtype_(dtype), stor
 
 void Tensor::check_dtype(DataType wanted) const {
   if (wanted != dtype_) {
-    throw InvalidArgumentError(
-        fmt::format("the tensor holds {}, values of {} were asked for", hvd::to_string(dtype_), hvd::to_string(wanted)));
+    throw InvalidArgumentError(fmt::format("the tensor holds {}, values of {} were asked for", hvd::to_string(dtype_),
+                                           hvd::to_string(wanted)));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <utility>
+
 #include <hvd/error.h>
 #include <hvd/hvd.h>
 #include <hvd/mpi.h>
@@ -26,6 +28,12 @@ Default& the_default() {
   return *instance;
 }
 
+bool mpi_in_use() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized != 0 || mpi::launched();
+}
+
 void leave(std::string_view reason) noexcept {
   Default& state = the_default();
   std::unique_lock lock(state.mutex);
@@ -34,13 +42,15 @@ void leave(std::string_view reason) noexcept {
   if (leaving != nullptr) leaving->shutdown(reason);
 }
 
-// A program that ends without shutdown() leaves all the same, before MPI is finalised: exit handlers run in reverse order.
+void leave_at_end() { leave("its process is ending (exit in progress)"); }
+
+// A program that ends without shutdown() leaves all the same, before MPI is finalised: exit handlers run in reverse
+// order.
 void leave_at_exit_once() {
   static std::once_flag once;
   std::call_once(once, [] {
-    const auto handler = [] { leave("its process is ending (exit in progress)"); };
-    std::atexit(handler);
-    std::at_quick_exit(handler);
+    std::atexit(leave_at_end);
+    std::at_quick_exit(leave_at_end);
   });
 }
 
@@ -51,12 +61,7 @@ void init_once(const MakeRuntime& make_runtime) {
   if (state.runtime != nullptr) return;
   state.runtime = make_runtime();
   leave_at_exit_once();
-}
-
-bool mpi_in_use() {
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  return initialized != 0 || mpi::launched();
+  if (mpi_in_use()) mpi::before_finalize(leave_at_end);
 }
 
 std::unique_ptr<Runtime> make_default_runtime(const Config& config) {
@@ -139,7 +144,9 @@ void broadcast(ConstTensorView input, TensorView output, const BroadcastOptions&
 Handle allgather_async(ConstTensorView input, const AllgatherOptions& options) {
   return current()->allgather_async(input, options);
 }
-Tensor allgather(ConstTensorView input, const AllgatherOptions& options) { return current()->allgather(input, options); }
+Tensor allgather(ConstTensorView input, const AllgatherOptions& options) {
+  return current()->allgather(input, options);
+}
 
 Handle barrier_async(const BarrierOptions& options) { return current()->barrier_async(options); }
 void barrier(const BarrierOptions& options) { current()->barrier(options); }

@@ -32,7 +32,8 @@ std::unique_ptr<Runtime> InProcessWorld::join(int rank, const Config& config) {
   }
   {
     const std::scoped_lock lock(state_->mutex);
-    if (state_->joined[static_cast<std::size_t>(rank)]) throw InvalidArgumentError(fmt::format("join: rank {} is taken", rank));
+    if (state_->joined[static_cast<std::size_t>(rank)])
+      throw InvalidArgumentError(fmt::format("join: rank {} is taken", rank));
     state_->joined[static_cast<std::size_t>(rank)] = true;
   }
   const std::vector<int> hosts = config.test_topology.empty()

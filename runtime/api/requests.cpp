@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <hvd/error.h>
+#include <cstdint>
 
 namespace hvd::detail {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <hvd/error.h>
+#include <algorithm>
 
 namespace hvd::detail {
 
@@ -11,8 +11,8 @@ namespace {
 constexpr int root = 0;
 }
 
-Coordinator::Coordinator(Transport& transport, Segment& segment, HostBells& bells, TensorTable& table, Observers& observers,
-                         const Logger& logger, const Arbiter::Options& options)
+Coordinator::Coordinator(Transport& transport, Segment& segment, HostBells& bells, TensorTable& table,
+                         Observers& observers, const Logger& logger, const Arbiter::Options& options)
     : transport_(transport),
       links_(transport, segment, bells),
       table_(table),

@@ -15,8 +15,8 @@
 
 namespace hvd::detail {
 
-// Joins the pure negotiation to links, table and executor: one step() looks at everything once. Never blocks. All members
-// belong to the thread that holds the progress token, but ask_to_leave().
+// Joins the pure negotiation to links, table and executor: one step() looks at everything once. Never blocks. All
+// members belong to the thread that holds the progress token, but ask_to_leave().
 class Coordinator {
  public:
   Coordinator(Transport& transport, Segment& segment, HostBells& bells, TensorTable& table, Observers& observers,

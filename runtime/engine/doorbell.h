@@ -9,8 +9,8 @@
 
 namespace hvd::detail {
 
-// Wakes a coordinator thread of this host that sleeps in its io_context, by an empty datagram to a socket in the abstract name
-// space (no file is left behind). A ring is a hint, so a lost or a false one does no harm.
+// Wakes a coordinator thread of this host that sleeps in its io_context, by an empty datagram to a socket in the
+// abstract name space (no file is left behind). A ring is a hint, so a lost or a false one does no harm.
 class Doorbell {
  public:
   // `world`: a token that tells apart the runtimes of a machine. May be made anew with another token after destruction.

@@ -2,14 +2,14 @@
 
 #include "engine/engine.h"
 
+#include <unistd.h>
 #include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <hvd/error.h>
+#include <algorithm>
 #include <random>
 
 #include "config/agreement.h"
@@ -24,16 +24,16 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// How often a driver looks again before it sleeps, and after how many looks it wakes those who sleep in a socket. With more
-// ranks than cores it does not look again at all: every turn of a spinning rank is taken from one that has work.
+// How often a driver looks again before it sleeps, and after how many looks it wakes those who sleep in a socket. With
+// more ranks than cores it does not look again at all: every turn of a spinning rank is taken from one that has work.
 constexpr int waiter_looks = 600;
 constexpr int thread_looks = 100;
 constexpr int looks_before_ringing = 100;
 constexpr int yields_for_remote_news = 100;
 constexpr auto longest_sleep = 1s;
 
-// How often the coordinator thread looks for messages from other hosts, which wake nobody: with operations in flight, with
-// none, and when nothing has come for a while.
+// How often the coordinator thread looks for messages from other hosts, which wake nobody: with operations in flight,
+// with none, and when nothing has come for a while.
 constexpr auto busy_poll = 100us;
 constexpr auto idle_poll = 1ms;
 constexpr auto long_idle_poll = 5ms;
@@ -86,7 +86,8 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
   const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
   segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
   bells_ = std::make_unique<HostBells>(*segment_, topology_);
-  doorbell_ = std::make_unique<Doorbell>(io_, world, topology_.rank(), std::vector<int>(local_ranks.begin(), local_ranks.end()));
+  doorbell_ = std::make_unique<Doorbell>(io_, world, topology_.rank(),
+                                         std::vector<int>(local_ranks.begin(), local_ranks.end()));
   coordinator_ = std::make_unique<Coordinator>(*transport_, *segment_, *bells_, table_, observers_, logger_,
                                                Arbiter::Options{.fusion_threshold = config_.fusion_threshold,
                                                                 .stall_warning = config_.stall_warning,
@@ -111,14 +112,16 @@ std::string Engine::start_timeline() {
   }
 }
 
-// The ranks compare what must agree, learn what has gone wrong on any of them, so that all or none of them start, and take over
-// rank 0's token for this world.
+// The ranks compare what must agree, learn what has gone wrong on any of them, so that all or none of them start, and
+// take over rank 0's token for this world.
 std::string Engine::agree_on_start(const std::string& trouble) {
   const auto records = transport_->allgather(agreement_record(config_), config_.start_timeout);
   if (const std::string text = disagreement(records); !text.empty()) throw InvalidArgumentError("init: " + text);
 
   const auto bytes_of = [](const std::string& text) { return std::as_bytes(std::span(text)); };
-  const auto text_of = [](const Bytes& bytes) { return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+  const auto text_of = [](const Bytes& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
   const auto troubles = transport_->allgather(bytes_of(trouble), config_.start_timeout);
   RankGroups groups;
   for (int rank = 0; rank < topology_.size(); ++rank) {
@@ -255,7 +258,9 @@ void Engine::wake_driver() {
   if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) wake_thread();
 }
 
-void Engine::wake_thread() { boost::asio::post(io_, [] {}); }
+void Engine::wake_thread() {
+  boost::asio::post(io_, [] {});
+}
 
 void Engine::run() {
   for (TimePoint next = Clock::now();;) {
@@ -283,7 +288,8 @@ void Engine::end() noexcept {
   doorbell_.reset();
   bells_.reset();
   if (deserted_.load(std::memory_order_acquire)) {
-    // Freeing shared windows and communicators is collective and would wait for the others: they stay until the process ends.
+    // Freeing shared windows and communicators is collective and would wait for the others: they stay until the process
+    // ends.
     static_cast<void>(segment_.release());
     static_cast<void>(transport_.release());
   } else {

@@ -27,9 +27,10 @@ namespace hvd::detail {
 
 // The threads around a coordinator: who drives it, who sleeps, who wakes whom.
 //
-// Driving needs the progress token. The coordinator thread takes it when it is woken and gives it up when there is nothing to
-// do; a thread that waits for an operation takes it, if free, and drives until its operation is done, which saves two thread
-// hand-offs. Whoever gives the token up leaves this rank's bell set so that news wakes the coordinator thread:
+// Driving needs the progress token. The coordinator thread takes it when it is woken and gives it up when there is
+// nothing to do; a thread that waits for an operation takes it, if free, and drives until its operation is done, which
+// saves two thread hand-offs. Whoever gives the token up leaves this rank's bell set so that news wakes the coordinator
+// thread:
 //
 // | driver                | sleeps in             | bell says | woken by                                          |
 // |-----------------------|-----------------------|-----------|---------------------------------------------------|
@@ -48,8 +49,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Config& config() const { return config_; }
   bool running() const { return !ended_.load(std::memory_order_acquire); }
 
-  // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when the
-  // caller waits next.
+  // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when
+  // the caller waits next.
   void submit(const OperationPtr& operation, bool wake);
   // Drives or sleeps until the operation is done or the time has come; true if done.
   bool wait(PendingOperation& operation, std::optional<TimePoint> until);
@@ -87,7 +88,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TensorTable table_;
   std::unique_ptr<Coordinator> coordinator_;
   ProgressToken token_;
-  TimePoint last_news_{};  // when step() moved something; progress token
+  TimePoint last_news_{};        // when step() moved something; progress token
   std::atomic<int> callers_{0};  // threads inside submit() and wait()
   std::atomic<bool> ended_{false};
   std::atomic<bool> deserted_{false};  // the other ranks do not answer: leave without them

@@ -1,7 +1,7 @@
 #include "engine/executor.h"
 
-#include <algorithm>
 #include <hvd/error.h>
+#include <algorithm>
 
 #include "collectives/allgather.h"
 #include "collectives/allreduce.h"
@@ -111,8 +111,8 @@ std::unique_ptr<Collective> Executor::start_allreduce(const ExecutableBatch& bat
 }
 
 std::unique_ptr<Collective> Executor::start_broadcast(const ExecutableBatch& batch) {
-  const bool in_place =
-      std::ranges::all_of(batch.operations, [](const OperationPtr& operation) { return operation->input == operation->output; });
+  const bool in_place = std::ranges::all_of(
+      batch.operations, [](const OperationPtr& operation) { return operation->input == operation->output; });
   const int root = batch.operations.front()->request.root;
   return std::make_unique<Broadcast>(stream_, root, in_place, inputs_of(batch), outputs_of(batch));
 }
@@ -124,8 +124,8 @@ std::unique_ptr<Collective> Executor::start_allgather(ExecutableBatch& batch) {
     std::int64_t total = 0;
     for (const std::int64_t rows : batch.rows[i]) total += rows;
     operation.result = Tensor(operation.request.shape.with_rows(total), operation.request.dtype);
-    const auto row_bytes = static_cast<std::size_t>(operation.request.shape.with_rows(1).elements()) *
-                           size_of(operation.request.dtype);
+    const auto row_bytes =
+        static_cast<std::size_t>(operation.request.shape.with_rows(1).elements()) * size_of(operation.request.dtype);
     auto* block = static_cast<std::byte*>(operation.result.data());
     for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
       const std::size_t bytes = static_cast<std::size_t>(batch.rows[i][rank]) * row_bytes;

@@ -16,8 +16,8 @@ namespace hvd::detail {
 
 class Engine;
 
-// One submitted operation from submission to the last wait. Written by the submitting thread before it is handed over, then by
-// the thread that drives progress until `finish`, then read by anybody.
+// One submitted operation from submission to the last wait. Written by the submitting thread before it is handed over,
+// then by the thread that drives progress until `finish`, then read by anybody.
 class PendingOperation {
  public:
   Request request;

@@ -4,9 +4,9 @@
 
 namespace hvd::detail {
 
-// Who holds it drives progress. Nobody waits for it: a thread that does not get it leaves a mark, and the holder finds the mark
-// after it has let go, so that what the other came for is not forgotten. (Both sides write, then read the other's word;
-// sequential consistency makes it impossible that both miss.)
+// Who holds it drives progress. Nobody waits for it: a thread that does not get it leaves a mark, and the holder finds
+// the mark after it has let go, so that what the other came for is not forgotten. (Both sides write, then read the
+// other's word; sequential consistency makes it impossible that both miss.)
 class ProgressToken {
  public:
   bool try_take() {

@@ -40,7 +40,8 @@ void TensorTable::hand_over(const OperationPtr& operation) {
 }
 
 void TensorTable::name(Request& request) {
-  request.name = fmt::format("{}.noname.{}", to_string(request.operation), unnamed_[request.operation]++ % unnamed_names);
+  request.name =
+      fmt::format("{}.noname.{}", to_string(request.operation), unnamed_[request.operation]++ % unnamed_names);
 }
 
 bool TensorTable::take_submitted(std::vector<OperationPtr>& taken) {

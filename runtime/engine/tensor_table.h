@@ -18,8 +18,8 @@ class TensorTable {
   // Operations without a name take turns among this many names.
   static constexpr std::uint64_t unnamed_names = 4096;
 
-  // Gives the operation its number and slot, and a name if it has none. Throws DuplicateNameError when the name is in flight
-  // and the closing failure's error once closed.
+  // Gives the operation its number and slot, and a name if it has none. Throws DuplicateNameError when the name is in
+  // flight and the closing failure's error once closed.
   void admit(const OperationPtr& operation);
   // Makes an admitted operation visible to the driver.
   void hand_over(const OperationPtr& operation);
@@ -35,7 +35,7 @@ class TensorTable {
 
   std::mutex mutex_;
   std::unordered_map<std::string, std::uint32_t> slot_of_;  // by tensor_key
-  std::vector<OperationPtr> slots_;                        // null: not in flight
+  std::vector<OperationPtr> slots_;                         // null: not in flight
   std::vector<OperationPtr> submitted_;
   std::atomic<bool> has_submitted_{false};
   std::unordered_map<Operation, std::uint64_t> unnamed_;

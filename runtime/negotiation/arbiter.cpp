@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <hvd/error.h>
+#include <algorithm>
 
 #include "negotiation/fuser.h"
 #include "negotiation/rank_groups.h"
@@ -23,7 +23,8 @@ void Arbiter::accept(int rank, Report report, TimePoint now) {
     if (ready.request) {
       tensor.said.insert_or_assign(ready.fingerprint, std::move(*ready.request));
     } else if (!tensor.said.contains(ready.fingerprint)) {
-      throw InternalError(fmt::format("rank {} reported '{}' with a fingerprint that nobody explained", rank, tensor.name));
+      throw InternalError(
+          fmt::format("rank {} reported '{}' with a fingerprint that nobody explained", rank, tensor.name));
     }
     mine = ready.fingerprint;
     tensor.rows[static_cast<std::size_t>(rank)] = ready.rows;
@@ -43,7 +44,8 @@ void Arbiter::accept(int rank, Report report, TimePoint now) {
     const auto snapshot = waiting_;
     for (const auto& [ticket, id] : snapshot) {
       if (!fail_if_a_rank_has_left(id) && report.leave->at_once) {
-        fail(id, ErrorCode::shut_down, fmt::format("{}: rank {} has left: {}", title(tensors_[id]), rank, report.leave->reason));
+        fail(id, ErrorCode::shut_down,
+             fmt::format("{}: rank {} has left: {}", title(tensors_[id]), rank, report.leave->reason));
       }
     }
   }
@@ -51,7 +53,8 @@ void Arbiter::accept(int rank, Report report, TimePoint now) {
 
 std::uint32_t Arbiter::intern(int rank, const Ready& ready) {
   if (ready.id != 0) {
-    if (ready.id >= tensors_.size()) throw InternalError(fmt::format("rank {} reported unknown tensor {}", rank, ready.id));
+    if (ready.id >= tensors_.size())
+      throw InternalError(fmt::format("rank {} reported unknown tensor {}", rank, ready.id));
     return ready.id;
   }
   if (!ready.request) throw InternalError(fmt::format("rank {} reported a tensor without id or request", rank));
@@ -175,7 +178,8 @@ void Arbiter::plan_batches(Plan& plan) {
     const Request& request = request_of(tensors_[id]);
     std::int64_t bytes = request.bytes();
     if (request.rows_may_differ()) {
-      const std::int64_t row_bytes = request.shape.with_rows(1).elements() * static_cast<std::int64_t>(size_of(request.dtype));
+      const std::int64_t row_bytes =
+          request.shape.with_rows(1).elements() * static_cast<std::int64_t>(size_of(request.dtype));
       bytes = 0;
       for (const std::int64_t rows : tensors_[id].rows) bytes += rows * row_bytes;
     }
@@ -196,7 +200,8 @@ void Arbiter::plan_batches(Plan& plan) {
   for (const std::uint32_t id : complete_) {
     Tensor& tensor = tensors_[id];
     // All ranks said the same: nothing else will be referred to by its fingerprint alone.
-    if (tensor.said.size() > 1) std::erase_if(tensor.said, [&](const auto& said) { return said.first != tensor.reported[0]; });
+    if (tensor.said.size() > 1)
+      std::erase_if(tensor.said, [&](const auto& said) { return said.first != tensor.reported[0]; });
     reset(tensor);
   }
   complete_.clear();
@@ -248,7 +253,8 @@ std::string Arbiter::title(const Tensor& tensor) const {
     operation = said;
   }
   const std::string set = tensor.process_set == 0 ? "" : fmt::format(" process set {}", tensor.process_set);
-  return operation ? fmt::format("{} '{}'{}", to_string(*operation), tensor.name, set) : fmt::format("'{}'{}", tensor.name, set);
+  return operation ? fmt::format("{} '{}'{}", to_string(*operation), tensor.name, set)
+                   : fmt::format("'{}'{}", tensor.name, set);
 }
 
 }  // namespace hvd

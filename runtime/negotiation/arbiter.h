@@ -13,12 +13,12 @@
 
 namespace hvd {
 
-// The root's side of the negotiation, pure state: counts which ranks have reported each tensor, compares what they said, and
-// plans what runs next, in one order for all.
+// The root's side of the negotiation, pure state: counts which ranks have reported each tensor, compares what they
+// said, and plans what runs next, in one order for all.
 //
-// A tensor goes round: idle -> waiting (first rank reports) -> complete (last rank reports) -> planned, idle again; or from
-// waiting to failed, idle again. A plan with batches is only given while fewer than `max_in_flight` batches are under way on
-// the root: what completes meanwhile gathers and is fused (natural batching).
+// A tensor goes round: idle -> waiting (first rank reports) -> complete (last rank reports) -> planned, idle again; or
+// from waiting to failed, idle again. A plan with batches is only given while fewer than `max_in_flight` batches are
+// under way on the root: what completes meanwhile gathers and is fused (natural batching).
 class Arbiter {
  public:
   struct Options {
@@ -47,11 +47,11 @@ class Arbiter {
   struct Tensor {
     std::string name;
     std::uint32_t process_set = 0;
-    bool announced = false;                                   // every rank knows the id
-    std::unordered_map<std::uint64_t, Request> said;          // by fingerprint
-    std::vector<std::uint64_t> reported;                      // by rank, its fingerprint; 0: not yet
+    bool announced = false;                           // every rank knows the id
+    std::unordered_map<std::uint64_t, Request> said;  // by fingerprint
+    std::vector<std::uint64_t> reported;              // by rank, its fingerprint; 0: not yet
     int count = 0;
-    std::vector<std::int64_t> rows;                           // by rank, where free
+    std::vector<std::int64_t> rows;  // by rank, where free
     TimePoint since;
   };
 

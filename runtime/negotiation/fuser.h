@@ -15,9 +15,9 @@ struct Fusable {
   std::int64_t bytes = 0;
 };
 
-// Partitions tensors that are ready everywhere into batches of at most `threshold` bytes (a larger tensor is a batch of its
-// own; 0: no fusion). A batch takes all that fits from the whole list, batches are ordered by their first tensor, tensors
-// keep their order within one. Returns indices.
+// Partitions tensors that are ready everywhere into batches of at most `threshold` bytes (a larger tensor is a batch of
+// its own; 0: no fusion). A batch takes all that fits from the whole list, batches are ordered by their first tensor,
+// tensors keep their order within one. Returns indices.
 std::vector<std::vector<std::size_t>> fuse(const std::vector<Fusable>& tensors, std::int64_t threshold);
 
 }  // namespace hvd

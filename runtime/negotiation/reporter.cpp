@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <hvd/error.h>
+#include <algorithm>
 
 namespace hvd {
 
-std::string tensor_key(std::uint32_t process_set, const std::string& name) { return fmt::format("{}:{}", process_set, name); }
+std::string tensor_key(std::uint32_t process_set, const std::string& name) {
+  return fmt::format("{}:{}", process_set, name);
+}
 
 void Reporter::submit(std::uint32_t slot, const Request& request, std::uint64_t fingerprint) {
   if (slot >= slots_.size()) slots_.resize(slot + 1);
   Slot& known = slots_[slot];
-  Ready ready{.id = known.id, .fingerprint = fingerprint, .rows = request.rows_may_differ() ? request.rows() : 0, .request = {}};
+  Ready ready{.id = known.id,
+              .fingerprint = fingerprint,
+              .rows = request.rows_may_differ() ? request.rows() : 0,
+              .request = {}};
   if (known.id == 0) unnamed_.emplace(tensor_key(request.process_set, request.name), slot);
   if (known.id == 0 || known.fingerprint != fingerprint) ready.request = request;
   known.fingerprint = fingerprint;
@@ -24,7 +29,8 @@ void Reporter::leave(Leave leave) { news_.leave = std::move(leave); }
 
 void Reporter::learn(const Naming& naming) {
   const auto found = unnamed_.find(tensor_key(naming.process_set, naming.name));
-  if (found == unnamed_.end()) return;  // another set's, or not submitted here yet: the next plan that needs it names it again
+  if (found == unnamed_.end())
+    return;  // another set's, or not submitted here yet: the next plan that needs it names it again
   slots_[found->second].id = naming.id;
   slot_of_id_[naming.id] = found->second;
   unnamed_.erase(found);
@@ -46,7 +52,8 @@ Reporter::Outcome Reporter::accept(Plan plan) {
       std::uint32_t slot = 0;
       Slot* known = find(entry.id, slot);
       if (known == nullptr) {
-        throw InternalError(fmt::format("batch {} has tensor {}, which rank {} has not in flight", batch.number, entry.id, rank_));
+        throw InternalError(
+            fmt::format("batch {} has tensor {}, which rank {} has not in flight", batch.number, entry.id, rank_));
       }
       known->in_flight = false;
       work.entries.push_back({.slot = slot, .rows = std::move(entry.rows)});

@@ -12,7 +12,8 @@
 namespace hvd {
 
 // A rank's side of the negotiation, pure state: turns submissions into reports and plans into what this rank does next.
-// The rank numbers its tensors (process set and name) by small dense slots; the root's ids are known to this class alone.
+// The rank numbers its tensors (process set and name) by small dense slots; the root's ids are known to this class
+// alone.
 class Reporter {
  public:
   explicit Reporter(int rank) : rank_(rank) {}

@@ -10,7 +10,8 @@ namespace hvd {
 
 namespace {
 
-// FNV-1a over 64-bit words with a final avalanche (splitmix64): small, the same everywhere, and enough against accidents.
+// FNV-1a over 64-bit words with a final avalanche (splitmix64): small, the same everywhere, and enough against
+// accidents.
 class Digest {
  public:
   void add(std::uint64_t word) {
@@ -47,8 +48,9 @@ std::string agreed_shape(const Request& r) {
 
 bool shapes_agree(const Request& a, const Request& b) {
   if (!a.rows_may_differ()) return a.shape == b.shape;
-  return a.shape.rank() == b.shape.rank() && std::ranges::equal(a.shape.dims().subspan(std::min<std::size_t>(1, a.shape.rank())),
-                                                               b.shape.dims().subspan(std::min<std::size_t>(1, b.shape.rank())));
+  return a.shape.rank() == b.shape.rank() &&
+         std::ranges::equal(a.shape.dims().subspan(std::min<std::size_t>(1, a.shape.rank())),
+                            b.shape.dims().subspan(std::min<std::size_t>(1, b.shape.rank())));
 }
 
 struct Rule {
@@ -79,7 +81,8 @@ const std::array<Rule, 8> rules{{
 std::uint64_t fingerprint(const Request& request) {
   Digest digest;
   digest.add(word(request.operation));
-  digest.add(word(request.dtype) | word(request.device) << 8U | word(request.reduce_op) << 16U | request.shape.rank() << 24U);
+  digest.add(word(request.dtype) | word(request.device) << 8U | word(request.reduce_op) << 16U |
+             request.shape.rank() << 24U);
   const auto dims = request.shape.dims();
   for (std::size_t d = request.rows_may_differ() ? 1 : 0; d < dims.size(); ++d) digest.add(word(dims[d]));
   digest.add(std::bit_cast<std::uint64_t>(request.prescale));

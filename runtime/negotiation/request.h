@@ -28,14 +28,14 @@ struct Request {
   std::int64_t bytes() const { return shape.elements() * static_cast<std::int64_t>(size_of(dtype)); }
 };
 
-// 64-bit digest of everything that must agree but the name and set, which are the tensor's identity. Equal requests have
-// equal digests on every rank and in every process; never 0.
+// 64-bit digest of everything that must agree but the name and set, which are the tensor's identity. Equal requests
+// have equal digests on every rank and in every process; never 0.
 std::uint64_t fingerprint(const Request& request);
 
 // Why two requests that should agree do not: which of their parts differ, in words.
 struct Difference {
-  const char* what;                                // "shapes differ"
-  std::string (*value)(const Request& request);    // that part of a request, for messages
+  const char* what;                              // "shapes differ"
+  std::string (*value)(const Request& request);  // that part of a request, for messages
 };
 // The first difference in order of what explains most (operation before dtype and shape before scales), or nullptr.
 const Difference* find_difference(const Request& a, const Request& b);

@@ -16,15 +16,17 @@ constexpr std::size_t most_lines = 8;
 std::string age(TimePoint since, TimePoint now) { return fmt::format("{:.3g} s ago", Seconds(now - since).count()); }
 
 std::string line(const WaitingTensor& t, TimePoint now) {
-  const std::string what = t.request.operation == Operation::barrier
-                               ? std::string(to_string(t.request.operation))
-                               : fmt::format("{} {}", to_string(t.request.operation), describe(t.request.dtype, t.request.shape));
+  const std::string what =
+      t.request.operation == Operation::barrier
+          ? std::string(to_string(t.request.operation))
+          : fmt::format("{} {}", to_string(t.request.operation), describe(t.request.dtype, t.request.shape));
   return fmt::format("'{}' ({}) submitted by {} {}, waits for {}", t.request.name, what, format_ranks(t.submitted_by),
                      age(t.since, now), format_ranks(t.waits_for));
 }
 
 bool look_alike(const WaitingTensor& a, const WaitingTensor& b) {
-  const bool disjoint = std::ranges::none_of(a.submitted_by, [&](int rank) { return std::ranges::count(b.submitted_by, rank) > 0; });
+  const bool disjoint =
+      std::ranges::none_of(a.submitted_by, [&](int rank) { return std::ranges::count(b.submitted_by, rank) > 0; });
   return disjoint && a.request.operation != Operation::barrier && a.request.process_set == b.request.process_set &&
          find_difference(a.request, b.request) == nullptr;
 }
@@ -44,7 +46,8 @@ std::string describe_stall(const std::vector<WaitingTensor>& waiting, TimePoint 
   // Where the ranks that the oldest operation lacks stand: each one's own oldest submission that waits for somebody.
   std::map<std::string, std::vector<int>> stands_at;
   for (const int missing : waiting.empty() ? std::vector<int>{} : waiting.front().waits_for) {
-    const auto at = std::ranges::find_if(waiting, [&](const auto& t) { return std::ranges::count(t.submitted_by, missing) > 0; });
+    const auto at =
+        std::ranges::find_if(waiting, [&](const auto& t) { return std::ranges::count(t.submitted_by, missing) > 0; });
     const std::string where = at == waiting.end() ? "has nothing in flight"
                                                   : fmt::format("is at '{}', which waits for {}", at->request.name,
                                                                 format_ranks(at->waits_for));
@@ -57,9 +60,10 @@ std::string describe_stall(const std::vector<WaitingTensor>& waiting, TimePoint 
   for (std::size_t i = 0; i < shown; ++i) {
     for (std::size_t k = i + 1; k < shown; ++k) {
       if (!look_alike(waiting[i], waiting[k])) continue;
-      parts.push_back(fmt::format("'{}' {} and '{}' {} have the same operation, dtype and shape: do names differ by rank?",
-                                  waiting[i].request.name, format_ranks(waiting[i].submitted_by), waiting[k].request.name,
-                                  format_ranks(waiting[k].submitted_by)));
+      parts.push_back(
+          fmt::format("'{}' {} and '{}' {} have the same operation, dtype and shape: do names differ by rank?",
+                      waiting[i].request.name, format_ranks(waiting[i].submitted_by), waiting[k].request.name,
+                      format_ranks(waiting[k].submitted_by)));
     }
   }
   return fmt::format("{}", fmt::join(parts, "; "));

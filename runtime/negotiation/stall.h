@@ -20,12 +20,13 @@ struct WaitingTensor {
   TimePoint since;  // first submission
 };
 
-// "'b' (broadcast float32[2]) submitted by [0] 61 s ago, waits for [1]; rank 1 is at 'c', which waits for [0]": both sides,
-// oldest first, where the missing ranks stand, and a guess when two names look like one tensor named differently by rank.
+// "'b' (broadcast float32[2]) submitted by [0] 61 s ago, waits for [1]; rank 1 is at 'c', which waits for [0]": both
+// sides, oldest first, where the missing ranks stand, and a guess when two names look like one tensor named differently
+// by rank.
 std::string describe_stall(const std::vector<WaitingTensor>& waiting, TimePoint now);
 
-// Decides when a stall is reported: once when the oldest operation has waited for the warning time, then at each doubling,
-// so that the number of lines grows like a logarithm. Pure state.
+// Decides when a stall is reported: once when the oldest operation has waited for the warning time, then at each
+// doubling, so that the number of lines grows like a logarithm. Pure state.
 class StallClock {
  public:
   explicit StallClock(Seconds warning) : warning_(warning), next_(warning) {}

@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 class WireWriter {
  public:
   template <typename T>
-    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   void put(T value) {
     const std::size_t at = bytes_.size();
     bytes_.resize(at + sizeof(T));
@@ -51,16 +51,14 @@ class WireReader {
   explicit WireReader(BytesView bytes) : rest_(bytes) {}
 
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  T get() {
+  requires std::is_arithmetic_v<T> T get() {
     T value;
     std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
     return value;
   }
   // An enumerator below `count`.
   template <typename T>
-    requires std::is_enum_v<T>
-  T get(std::uint8_t count) {
+  requires std::is_enum_v<T> T get(std::uint8_t count) {
     const auto value = get<std::uint8_t>();
     if (value >= count) throw InternalError("malformed message: value out of range");
     return static_cast<T>(value);

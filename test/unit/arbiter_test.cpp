@@ -60,14 +60,20 @@ TEST_P(EveryPartOfARequest, R19_ThatDiffersIsNamedInWords) {
 
 INSTANTIATE_TEST_SUITE_P(
     Arbiter, EveryPartOfARequest,
-    testing::Values(
-        Unlike{"'x': operations differ: [0] allreduce; [1] allgather", [](Request& r) { r.operation = Operation::allgather; }},
-        Unlike{"allreduce 'x': device differs: [0] cpu; [1] gpu", [](Request& r) { r.device = Device::Kind::gpu; }},
-        Unlike{"allreduce 'x': dtypes differ: [0] float32[4]; [1] float64[4]", [](Request& r) { r.dtype = DataType::f64; }},
-        Unlike{"allreduce 'x': shapes differ: [0] float32[4]; [1] float32[2, 2]", [](Request& r) { r.shape = Shape{2, 2}; }},
-        Unlike{"allreduce 'x': reduce op differs: [0] Sum; [1] Average", [](Request& r) { r.reduce_op = ReduceOp::average; }},
-        Unlike{"allreduce 'x': prescale differs: [0] 1; [1] 0.5", [](Request& r) { r.prescale = 0.5; }},
-        Unlike{"allreduce 'x': postscale differs: [0] 1; [1] 0.5", [](Request& r) { r.postscale = 0.5; }}));
+    testing::Values(Unlike{"'x': operations differ: [0] allreduce; [1] allgather",
+                           [](Request& r) { r.operation = Operation::allgather; }},
+                    Unlike{"allreduce 'x': device differs: [0] cpu; [1] gpu",
+                           [](Request& r) { r.device = Device::Kind::gpu; }},
+                    Unlike{"allreduce 'x': dtypes differ: [0] float32[4]; [1] float64[4]",
+                           [](Request& r) { r.dtype = DataType::f64; }},
+                    Unlike{"allreduce 'x': shapes differ: [0] float32[4]; [1] float32[2, 2]",
+                           [](Request& r) {
+                             r.shape = Shape{2, 2};
+                           }},
+                    Unlike{"allreduce 'x': reduce op differs: [0] Sum; [1] Average",
+                           [](Request& r) { r.reduce_op = ReduceOp::average; }},
+                    Unlike{"allreduce 'x': prescale differs: [0] 1; [1] 0.5", [](Request& r) { r.prescale = 0.5; }},
+                    Unlike{"allreduce 'x': postscale differs: [0] 1; [1] 0.5", [](Request& r) { r.postscale = 0.5; }}));
 
 TEST(Arbiter, R19_UnequalBroadcastRootsAreNamed) {
   NegotiationWorld world(3);

@@ -23,9 +23,13 @@ TEST(Fuser, R56_FillsABatchUpToTheThresholdAndNoFurther) {
   EXPECT_EQ(fuse_sizes({50, 50, 1}, 100), (Batches{{0, 1}, {2}}));
 }
 
-TEST(Fuser, TakesLaterTensorsThatFitBesideALargeOne) { EXPECT_EQ(fuse_sizes({60, 60, 40}, 100), (Batches{{0, 2}, {1}})); }
+TEST(Fuser, TakesLaterTensorsThatFitBesideALargeOne) {
+  EXPECT_EQ(fuse_sizes({60, 60, 40}, 100), (Batches{{0, 2}, {1}}));
+}
 
-TEST(Fuser, ATensorAboveTheThresholdIsABatchOfItsOwn) { EXPECT_EQ(fuse_sizes({500, 10, 10}, 100), (Batches{{0}, {1, 2}})); }
+TEST(Fuser, ATensorAboveTheThresholdIsABatchOfItsOwn) {
+  EXPECT_EQ(fuse_sizes({500, 10, 10}, 100), (Batches{{0}, {1, 2}}));
+}
 
 TEST(Fuser, AThresholdOfZeroFusesNothing) { EXPECT_EQ(fuse_sizes({0, 1, 1}, 0), (Batches{{0}, {1}, {2}})); }
 

@@ -29,8 +29,8 @@ void expect_all_done(const NegotiationWorld& world, const std::multiset<std::str
 
 const std::array<std::string, 3> tensors{"a", "b", "c"};
 
-// All interleavings of three submissions on each of three ranks; rank 0 submits a, b, c (other orders are this one with the
-// names exchanged), the others in every order.
+// All interleavings of three submissions on each of three ranks; rank 0 submits a, b, c (other orders are this one with
+// the names exchanged), the others in every order.
 template <typename AfterEach>
 std::size_t for_each_interleaving(const AfterEach& after_each_submission) {
   std::size_t count = 0;
@@ -76,7 +76,9 @@ class Explorer {
  public:
   explicit Explorer(std::vector<std::vector<std::string>> programs) : programs_(std::move(programs)) {}
 
-  void explore() { visit(NegotiationWorld(static_cast<int>(programs_.size())), std::vector<std::size_t>(programs_.size(), 0)); }
+  void explore() {
+    visit(NegotiationWorld(static_cast<int>(programs_.size())), std::vector<std::size_t>(programs_.size(), 0));
+  }
   std::size_t endings() const { return endings_; }
 
  private:
@@ -93,7 +95,9 @@ class Explorer {
     for (int r = 0; r < world.size(); ++r) {
       const auto rank = static_cast<std::size_t>(r);
       if (next[rank] < programs_[rank].size()) {
-        branch([&](NegotiationWorld& w, std::vector<std::size_t>& n) { w.submit(r, float_request(programs_[rank][n[rank]++])); });
+        branch([&](NegotiationWorld& w, std::vector<std::size_t>& n) {
+          w.submit(r, float_request(programs_[rank][n[rank]++]));
+        });
       }
       if (world.can_report(r)) branch([&](NegotiationWorld& w, auto&) { w.report(r); });
       if (world.can_receive(r)) branch([&](NegotiationWorld& w, auto&) { w.receive(r); });

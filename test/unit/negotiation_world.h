@@ -17,8 +17,8 @@ inline Request float_request(const std::string& name, std::int64_t elements = 4)
   return request;
 }
 
-// The negotiation of N ranks without threads, clock or links: tests decide what happens next. A value, so that a test can copy
-// it and try every continuation.
+// The negotiation of N ranks without threads, clock or links: tests decide what happens next. A value, so that a test
+// can copy it and try every continuation.
 class NegotiationWorld {
  public:
   explicit NegotiationWorld(int size, Arbiter::Options options = {.fusion_threshold = 1 << 20})

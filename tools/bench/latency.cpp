@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <hvd/hvd.h>
 #include <array>
 #include <functional>
-#include <hvd/hvd.h>
 #include <stdexcept>
 #include <string>
 #include <vector>

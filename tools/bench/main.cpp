@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
+#include <hvd/hvd.h>
 #include <cstdio>
 #include <exception>
-#include <hvd/hvd.h>
 
 #include "latency.h"
 
@@ -12,9 +12,15 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   hvd::bench::LatencyOptions latency;
   CLI::App* command = app.add_subcommand("latency", "time from submission to result of one small allreduce");
-  command->add_option("--elements", latency.elements, "float32 elements")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--repeats", latency.repeats, "operations per round")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--rounds", latency.rounds, "interleaved rounds")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--elements", latency.elements, "float32 elements")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--repeats", latency.repeats, "operations per round")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--rounds", latency.rounds, "interleaved rounds")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     hvd::init();

@@ -30,10 +30,10 @@ class HVD_API Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-#define HVD_DEFINE_ERROR(Name, enumerator)                                                 \
-  class HVD_API Name : public Error {                                                      \
-   public:                                                                                 \
-    explicit Name(const std::string& text) : Error(ErrorCode::enumerator, text) {}         \
+#define HVD_DEFINE_ERROR(Name, enumerator)                                         \
+  class HVD_API Name : public Error {                                              \
+   public:                                                                         \
+    explicit Name(const std::string& text) : Error(ErrorCode::enumerator, text) {} \
   };
 HVD_DEFINE_ERROR(InternalError, internal)
 HVD_DEFINE_ERROR(NotInitializedError, not_initialized)

@@ -7,7 +7,8 @@ namespace hvd {
 
 namespace detail {
 
-// IEEE 754 binary16 -> binary32, exact. Normal numbers are rebiased; subnormals are normalised by the float subtraction.
+// IEEE 754 binary16 -> binary32, exact. Normal numbers are rebiased; subnormals are normalised by the float
+// subtraction.
 constexpr float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16U;
   const std::uint32_t magnitude = half & 0x7fffU;
@@ -17,7 +18,8 @@ constexpr float half_to_float(std::uint16_t half) {
   } else if (magnitude >= 0x0400U) {
     bits = (magnitude << 13U) + (112U << 23U);
   } else {
-    const float subnormal = std::bit_cast<float>((113U << 23U) + (magnitude << 13U)) - std::bit_cast<float>(113U << 23U);
+    const float subnormal =
+        std::bit_cast<float>((113U << 23U) + (magnitude << 13U)) - std::bit_cast<float>(113U << 23U);
     bits = std::bit_cast<std::uint32_t>(subnormal);
   }
   return std::bit_cast<float>(bits | sign);

@@ -60,20 +60,20 @@ class BasicTensorView {
   BasicTensorView(Pointer data, Shape shape, DataType dtype, Device device = {})
       : data_(data), shape_(shape), dtype_(dtype), device_(device) {}
   template <typename T>
-    requires Element<std::remove_const_t<T>> && std::is_convertible_v<T*, Pointer>
-  BasicTensorView(std::span<T> values)  // NOLINT(google-explicit-constructor): a span is a one-dimensional tensor
+  requires Element<std::remove_const_t<T>> && std::is_convertible_v<T*, Pointer> BasicTensorView(
+      std::span<T> values)  // NOLINT(google-explicit-constructor): a span is a one-dimensional tensor
       : BasicTensorView(values.data(), Shape{static_cast<std::int64_t>(values.size())},
                         data_type_of<std::remove_const_t<T>>) {}
   template <typename T>
-    requires Element<std::remove_const_t<T>> && std::is_convertible_v<T*, Pointer>
-  BasicTensorView(std::span<T> values, Shape shape)  // throws InvalidArgumentError unless the element counts agree
+  requires Element<std::remove_const_t<T>> && std::is_convertible_v<T*, Pointer> BasicTensorView(
+      std::span<T> values, Shape shape)  // throws InvalidArgumentError unless the element counts agree
       : BasicTensorView(values.data(), shape, data_type_of<std::remove_const_t<T>>) {
     check_elements(static_cast<std::int64_t>(values.size()), shape);
   }
   // A writable view is also a readable one.
   template <typename Other>
-    requires(!std::is_same_v<Other, Pointer> && std::is_convertible_v<Other, Pointer>)
-  BasicTensorView(const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_same_v<Other, Pointer> && std::is_convertible_v<Other, Pointer>)
+      BasicTensorView(const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor)
       : BasicTensorView(other.data(), other.shape(), other.dtype(), other.device()) {}
 
   Pointer data() const { return data_; }

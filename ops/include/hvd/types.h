@@ -61,10 +61,10 @@ constexpr std::string_view to_string(DataType dtype) {
 // data_type_of<float> == DataType::f32; ill-formed for a type hvd does not carry.
 template <typename T>
 struct DataTypeOf;
-#define HVD_TRAIT(id, type, text)                           \
-  template <>                                               \
-  struct DataTypeOf<type> {                                 \
-    static constexpr DataType value = DataType::id;         \
+#define HVD_TRAIT(id, type, text)                   \
+  template <>                                       \
+  struct DataTypeOf<type> {                         \
+    static constexpr DataType value = DataType::id; \
   };
 HVD_FOR_EACH_DATA_TYPE(HVD_TRAIT)
 #undef HVD_TRAIT
@@ -72,7 +72,9 @@ template <typename T>
 inline constexpr DataType data_type_of = DataTypeOf<T>::value;
 
 template <typename T>
-concept Element = requires { DataTypeOf<T>::value; };
+concept Element = requires {
+  DataTypeOf<T>::value;
+};
 
 // How the values of the ranks are combined. `average` is the sum divided by the number of ranks, once, after the sum;
 // integers truncate toward zero. Sums of f16 and bf16 are kept in f32 and rounded once.

@@ -12,16 +12,18 @@ namespace hvd {
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, fatal };
 
-// Everything that can be set. Filled from the environment (`HVD_<NAME>`, or Horovod's `HOROVOD_<NAME>` where it means the
-// same), then overridden by code. At init the ranks compare what must agree and report differences by rank.
+// Everything that can be set. Filled from the environment (`HVD_<NAME>`, or Horovod's `HOROVOD_<NAME>` where it means
+// the same), then overridden by code. At init the ranks compare what must agree and report differences by rank.
 struct HVD_API Config {
   // Most bytes that are fused into one batch; 0 switches fusion off. [HVD_FUSION_THRESHOLD] must agree
   std::int64_t fusion_threshold = std::int64_t{128} << 20;
   // Bytes of one piece of the shared-memory pipeline, per rank. [HVD_CHUNK_BYTES] must agree
   std::int64_t chunk_bytes = std::int64_t{512} << 10;
-  // Time after which an operation that lacks ranks is reported; again at each doubling. 0: never. [HVD_STALL_CHECK_TIME_SECONDS]
+  // Time after which an operation that lacks ranks is reported; again at each doubling. 0: never.
+  // [HVD_STALL_CHECK_TIME_SECONDS]
   std::chrono::duration<double> stall_warning{60.0};
-  // Time after which it fails with StallError on every rank that waits for it. 0: never. [HVD_STALL_SHUTDOWN_TIME_SECONDS]
+  // Time after which it fails with StallError on every rank that waits for it. 0: never.
+  // [HVD_STALL_SHUTDOWN_TIME_SECONDS]
   std::chrono::duration<double> stall_shutdown{1800.0};
   // How long init() waits for the other ranks. [HVD_START_TIMEOUT]
   std::chrono::duration<double> start_timeout{300.0};
@@ -34,8 +36,8 @@ struct HVD_API Config {
   // Pretends that the ranks are on several hosts, by ranks per host: "2,1,1". For tests. [HVD_TEST_TOPOLOGY] must agree
   std::vector<int> test_topology;
 
-  // Reads the process's environment. Throws InvalidArgumentError that names the variable and its value when one does not
-  // parse or is out of range; warns about HVD_* names that do not exist.
+  // Reads the process's environment. Throws InvalidArgumentError that names the variable and its value when one does
+  // not parse or is out of range; warns about HVD_* names that do not exist.
   static Config from_environment();
   // The same from a given set of variables; warnings are appended to `warnings`.
   static Config from_variables(const std::map<std::string, std::string>& variables, std::vector<std::string>& warnings);

@@ -12,8 +12,8 @@ namespace detail {
 class PendingOperation;
 }
 
-// One submitted operation. Cheap to copy; copies mean the same operation. Dropping a handle neither waits for nor cancels
-// the operation, whose tensors must stay valid until it is done.
+// One submitted operation. Cheap to copy; copies mean the same operation. Dropping a handle neither waits for nor
+// cancels the operation, whose tensors must stay valid until it is done.
 class [[nodiscard]] HVD_API Handle {
  public:
   Handle() = default;
@@ -26,7 +26,8 @@ class [[nodiscard]] HVD_API Handle {
   [[nodiscard]] bool wait_for(std::chrono::duration<double> timeout) const;
   // True once wait() would not block. Never throws, never blocks.
   [[nodiscard]] bool ready() const;
-  // Waits, then hands over the result of an operation that allocates it (allgather); empty for the others and when taken.
+  // Waits, then hands over the result of an operation that allocates it (allgather); empty for the others and when
+  // taken.
   Tensor take_output() const;
 
   explicit operator bool() const { return operation_ != nullptr; }

@@ -5,12 +5,12 @@
 
 #include <hvd/runtime.h>
 
-// The process's default runtime, as free functions. <hvd/runtime.h> describes each operation and its errors; before init()
-// and after shutdown() all but init(), shutdown() and is_initialized() throw NotInitializedError.
+// The process's default runtime, as free functions. <hvd/runtime.h> describes each operation and its errors; before
+// init() and after shutdown() all but init(), shutdown() and is_initialized() throw NotInitializedError.
 namespace hvd {
 
-// Joins the ranks that `mpirun` (or another MPI launcher) has started; a process started without a launcher is a world of
-// one rank. Initialises MPI if the program has not. A second call without shutdown() in between does nothing.
+// Joins the ranks that `mpirun` (or another MPI launcher) has started; a process started without a launcher is a world
+// of one rank. Initialises MPI if the program has not. A second call without shutdown() in between does nothing.
 HVD_API void init();
 HVD_API void init(const Config& config);
 // Leaves, see Runtime::shutdown(); init() may follow, any number of times. Does nothing when not initialised.

@@ -19,8 +19,8 @@ class HVD_API InProcessWorld {
   InProcessWorld(const InProcessWorld&) = delete;
   InProcessWorld& operator=(const InProcessWorld&) = delete;
 
-  // Called once for each rank, each in its own thread; returns when all ranks have joined. Throws InvalidArgumentError when
-  // the rank is out of range or taken, StallError when the others do not come within config.start_timeout.
+  // Called once for each rank, each in its own thread; returns when all ranks have joined. Throws InvalidArgumentError
+  // when the rank is out of range or taken, StallError when the others do not come within config.start_timeout.
   std::unique_ptr<Runtime> join(int rank, const Config& config = {});
 
   struct State;

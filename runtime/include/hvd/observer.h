@@ -37,15 +37,16 @@ enum class Stage : std::uint8_t {
 struct TensorEvent {
   Stage stage;
   Operation operation;
-  std::string_view name;                      // valid during the call only
-  std::int64_t bytes;                         // of this rank's input
-  std::uint64_t batch;                        // number of the batch, 0 before negotiation
+  std::string_view name;  // valid during the call only
+  std::int64_t bytes;     // of this rank's input
+  std::uint64_t batch;    // number of the batch, 0 before negotiation
   std::chrono::steady_clock::time_point time;
-  std::string_view error;                     // text, for Stage::failed
+  std::string_view error;  // text, for Stage::failed
 };
 
-// Sees what happens to every tensor of a runtime; the timeline is one. Called from the submitting thread (submitted) and
-// from the thread that drives progress (all else), two threads at once possible; must not block, throw, or call hvd.
+// Sees what happens to every tensor of a runtime; the timeline is one. Called from the submitting thread (submitted)
+// and from the thread that drives progress (all else), two threads at once possible; must not block, throw, or call
+// hvd.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -19,12 +19,13 @@ namespace detail {
 class Engine;
 }
 
-// One rank's end of a group of ranks: its coordinator thread, its operations, its links to the others. The free functions of
-// <hvd/hvd.h> act on the process's default runtime; further ones come from <hvd/mpi.h> and <hvd/in_process.h>.
+// One rank's end of a group of ranks: its coordinator thread, its operations, its links to the others. The free
+// functions of <hvd/hvd.h> act on the process's default runtime; further ones come from <hvd/mpi.h> and
+// <hvd/in_process.h>.
 //
 // All members may be called from any thread. Submitting checks the arguments at once and throws InvalidArgumentError,
-// DuplicateNameError, ShutDownError on this rank alone; what goes wrong between ranks is thrown by Handle::wait() on every
-// rank concerned. The blocking forms do both.
+// DuplicateNameError, ShutDownError on this rank alone; what goes wrong between ranks is thrown by Handle::wait() on
+// every rank concerned. The blocking forms do both.
 class HVD_API Runtime {
  public:
   // Joins the other ranks; returns when all have. Collective over the transport's ranks.
@@ -42,14 +43,14 @@ class HVD_API Runtime {
   bool is_homogeneous() const;  // every host has the same number of ranks
   const Config& config() const;
 
-  // Leaves. Waits, at most Config::shutdown_timeout, for what this rank has submitted; what still lacks a rank that has left
-  // fails with ShutDownError on every rank. The first rank to leave ends the runtime on all ranks. `reason` is what the others
-  // are told. Never throws.
+  // Leaves. Waits, at most Config::shutdown_timeout, for what this rank has submitted; what still lacks a rank that has
+  // left fails with ShutDownError on every rank. The first rank to leave ends the runtime on all ranks. `reason` is
+  // what the others are told. Never throws.
   void shutdown(std::string_view reason = "called shutdown()") noexcept;
   bool is_running() const;
 
-  // Element by element over the ranks of the set, result on all of them, the same bits on each. Shapes and dtypes agree on
-  // all ranks. In place, or from `input` to `output` of equal shape and dtype (which may be the same memory).
+  // Element by element over the ranks of the set, result on all of them, the same bits on each. Shapes and dtypes agree
+  // on all ranks. In place, or from `input` to `output` of equal shape and dtype (which may be the same memory).
   Handle allreduce_async(TensorView tensor, const AllreduceOptions& options = {});
   Handle allreduce_async(ConstTensorView input, TensorView output, const AllreduceOptions& options = {});
   void allreduce(TensorView tensor, const AllreduceOptions& options = {});
