@@ -26,7 +26,8 @@ class IdxFile {
     const auto magic = read_bytes(4);
     if (magic[0] != 0 || magic[1] != 0) fail("is not an idx file");
     if (magic[2] != type_uint8 || magic[3] != dimensions) {
-      fail("is not an idx file of bytes with " + std::to_string(dimensions) + " dimension(s)");
+      fail("is not an idx file of bytes with " + std::to_string(dimensions) +
+           (dimensions == 1 ? " dimension" : " dimensions"));
     }
     std::vector<std::int64_t> sizes;
     std::int64_t total = 1;

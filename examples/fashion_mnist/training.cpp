@@ -46,6 +46,10 @@ void print(const std::string& line) {
   std::fflush(stdout);
 }
 
+std::string counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 // The rank's share of the cores, and no more than it may run on.
 int default_threads() {
   cpu_set_t allowed;
@@ -153,8 +157,9 @@ bool train(const Options& options) {
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   std::size_t steps = (sampler.local_size() + batch_size - 1) / batch_size;
   if (options.max_steps > 0) steps = std::min(steps, static_cast<std::size_t>(options.max_steps));
-  print(fmt::format("{} images, {} rank(s) with {} thread(s), {} x {} images a step, {} steps an epoch",
-                    training.labels.size(0), hvd::size(), threads, hvd::size(), options.batch_size, steps));
+  print(fmt::format("{} images, {} with {}, {} x {} images a step, {} steps an epoch", training.labels.size(0),
+                    counted(static_cast<std::size_t>(hvd::size()), "rank"),
+                    counted(static_cast<std::size_t>(threads), "thread"), hvd::size(), options.batch_size, steps));
 
   double accuracy = 0;
   double train_seconds = 0;

@@ -1,81 +1,24 @@
 #include "mpi/mpi_transport.h"
 
 #include <fmt/format.h>
-
 #include <hvd/error.h>
-#include <algorithm>
+
 #include <climits>
 #include <cstring>
-#include <deque>
-#include <map>
 #include <thread>
-#include <utility>
 
+#include "mpi/communicator.h"
 #include "mpi/environment.h"
+#include "mpi/messages.h"
 
 namespace hvd {
 
 namespace {
 
 using mpi::check;
+using mpi::Communicator;
 
-// Owns one duplicate or split of a communicator; errors come back as codes.
-class Communicator {
- public:
-  explicit Communicator(MPI_Comm handle) : handle_(handle) {
-    check(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  }
-  Communicator(Communicator&& other) noexcept : handle_(std::exchange(other.handle_, MPI_COMM_NULL)) {}
-  Communicator& operator=(Communicator&&) = delete;
-  ~Communicator() {
-    if (handle_ != MPI_COMM_NULL && !mpi::finalized()) MPI_Comm_free(&handle_);
-  }
-
-  static Communicator duplicate(MPI_Comm original) {
-    MPI_Comm copy = MPI_COMM_NULL;
-    check(MPI_Comm_dup(original, &copy), "MPI_Comm_dup");
-    return Communicator(copy);
-  }
-
-  MPI_Comm get() const { return handle_; }
-  int rank() const {
-    int rank = 0;
-    check(MPI_Comm_rank(handle_, &rank), "MPI_Comm_rank");
-    return rank;
-  }
-  int size() const {
-    int size = 0;
-    check(MPI_Comm_size(handle_, &size), "MPI_Comm_size");
-    return size;
-  }
-
- private:
-  MPI_Comm handle_;
-};
-
-int byte_count(std::size_t bytes) {
-  if (bytes > INT_MAX) throw InternalError(fmt::format("{} bytes in one MPI message; the limit is {}", bytes, INT_MAX));
-  return static_cast<int>(bytes);
-}
-
-class MpiTransfer final : public Transfer {
- public:
-  explicit MpiTransfer(MPI_Request request) : request_(request) {}
-  // The transport outlives its transfers' buffers: one that is given up is detached, not waited for.
-  ~MpiTransfer() override {
-    if (request_ == MPI_REQUEST_NULL || mpi::finalized()) return;
-    MPI_Cancel(&request_);
-    MPI_Request_free(&request_);
-  }
-  bool test() override {
-    int done = 1;
-    check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    return done != 0;
-  }
-
- private:
-  MPI_Request request_;
-};
+constexpr std::chrono::seconds close_limit{10};
 
 class WindowMemory final : public SharedMemory {
  public:
@@ -91,6 +34,8 @@ class WindowMemory final : public SharedMemory {
     if (local_rank == 0) std::memset(memory_, 0, bytes);
     check(MPI_Barrier(host), "MPI_Barrier");
   }
+  WindowMemory(const WindowMemory&) = delete;
+  WindowMemory& operator=(const WindowMemory&) = delete;
   ~WindowMemory() override {
     if (!mpi::finalized()) MPI_Win_free(&window_);
   }
@@ -102,12 +47,10 @@ class WindowMemory final : public SharedMemory {
   void* memory_ = nullptr;
 };
 
+// By rank, the world rank of its host's first rank.
 std::vector<int> find_hosts(const Communicator& world, std::span<const int> pretended) {
   if (!pretended.empty()) return Topology::hosts_from_counts(pretended, world.size());
-  MPI_Comm split = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &split),
-        "MPI_Comm_split_type");
-  const Communicator host(split);
+  const Communicator host = Communicator::split_by_shared_memory(world);
   int leader = world.rank();
   check(MPI_Bcast(&leader, 1, MPI_INT, 0, host.get()), "MPI_Bcast");
   std::vector<int> hosts(static_cast<std::size_t>(world.size()));
@@ -115,24 +58,19 @@ std::vector<int> find_hosts(const Communicator& world, std::span<const int> pret
   return hosts;
 }
 
-Communicator host_communicator(const Communicator& world, const Topology& topology) {
-  MPI_Comm split = MPI_COMM_NULL;
-  check(MPI_Comm_split(world.get(), topology.host(), topology.rank(), &split), "MPI_Comm_split");
-  return Communicator(split);
-}
-
 class MpiTransport final : public Transport {
  public:
   MpiTransport(MPI_Comm communicator, std::span<const int> pretended)
       : world_(Communicator::duplicate(communicator)),
         topology_(world_.rank(), find_hosts(world_, pretended)),
-        host_(host_communicator(world_, topology_)) {}
+        host_(Communicator::split(world_, topology_.host())),
+        messages_(world_.get(), topology_.size()) {}
 
   const Topology& topology() const override { return topology_; }
 
   std::vector<Bytes> allgather(BytesView mine, std::chrono::duration<double> limit) override {
     const auto ranks = static_cast<std::size_t>(topology_.size());
-    const int count = byte_count(mine.size());
+    const int count = int_size(mine.size());
     std::vector<int> counts(ranks);
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Iallgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, world_.get(), &request), "MPI_Iallgather");
@@ -140,7 +78,7 @@ class MpiTransport final : public Transport {
     std::vector<int> offsets(ranks);
     std::size_t total = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
-      offsets[r] = byte_count(total);
+      offsets[r] = int_size(total);
       total += static_cast<std::size_t>(counts[r]);
     }
     Bytes all(total);
@@ -162,63 +100,32 @@ class MpiTransport final : public Transport {
     return std::make_unique<WindowMemory>(host_.get(), bytes);
   }
 
-  std::unique_ptr<Transfer> send_data(int rank, BytesView data) override {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Isend(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, world_.get(), &request),
-          "MPI_Isend");
-    return std::make_unique<MpiTransfer>(request);
-  }
+  std::unique_ptr<Transfer> send_data(int rank, BytesView data) override { return messages_.send_data(rank, data); }
   std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data) override {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Irecv(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, world_.get(), &request),
-          "MPI_Irecv");
-    return std::make_unique<MpiTransfer>(request);
+    return messages_.receive_data(rank, data);
   }
+  void send_control(int rank, Bytes message) override { messages_.send_control(rank, std::move(message)); }
+  bool control_idle(int rank) override { return messages_.control_idle(rank); }
+  std::optional<Message> poll_control() override { return messages_.poll_control(); }
 
-  void send_control(int rank, Bytes message) override {
-    auto& sending = control_[rank].emplace_back(std::move(message), MPI_REQUEST_NULL);
-    check(MPI_Isend(sending.first.data(), byte_count(sending.first.size()), MPI_BYTE, rank, control_tag, world_.get(),
-                    &sending.second),
-          "MPI_Isend");
-  }
-  bool control_idle(int rank) override {
-    auto& queue = control_[rank];
-    while (!queue.empty()) {
-      int done = 0;
-      check(MPI_Test(&queue.front().second, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      if (done == 0) return false;
-      queue.pop_front();
-    }
-    return true;
-  }
-  std::optional<Message> poll_control() override {
-    int there = 0;
-    MPI_Message handle = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    check(MPI_Improbe(MPI_ANY_SOURCE, control_tag, world_.get(), &there, &handle, &status), "MPI_Improbe");
-    if (there == 0) return std::nullopt;
-    int count = 0;
-    check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
-    Message message{.sender = status.MPI_SOURCE, .bytes = Bytes(static_cast<std::size_t>(count))};
-    check(MPI_Mrecv(message.bytes.data(), count, MPI_BYTE, &handle, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    return message;
-  }
-
-  // The last control message of each rank must be out before its communicator goes.
   void close() noexcept override {
+    if (topology_.host_count() == 1 || mpi::finalized()) return;  // nothing was sent through MPI
     try {
-      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-      for (auto& [rank, queue] : control_) {
-        while (!control_idle(rank) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-      }
+      if (messages_.drain(close_limit)) return;
     } catch (const std::exception&) {
       // A broken link has been reported where it broke; here only resources are given back.
     }
+    // A rank does not answer, or messages are under way: the communicator stays, for another must not get its context
+    // id.
+    world_.release();
   }
 
  private:
-  static constexpr int control_tag = 1;
-  static constexpr int data_tag = 2;
+  static int int_size(std::size_t bytes) {
+    if (bytes > INT_MAX)
+      throw InternalError(fmt::format("{} bytes exchanged at start; the limit is {}", bytes, INT_MAX));
+    return static_cast<int>(bytes);
+  }
 
   void finish(MPI_Request& request, std::chrono::duration<double> limit) const {
     const auto start = std::chrono::steady_clock::now();
@@ -235,7 +142,7 @@ class MpiTransport final : public Transport {
   Communicator world_;
   Topology topology_;
   Communicator host_;
-  std::map<int, std::deque<std::pair<Bytes, MPI_Request>>> control_;
+  mpi::Messages messages_;
 };
 
 }  // namespace

@@ -10,11 +10,9 @@
 
 #include <hvd/error.h>
 #include <algorithm>
-#include <random>
 
-#include "config/agreement.h"
 #include "config/settings.h"
-#include "negotiation/rank_groups.h"
+#include "engine/rendezvous.h"
 #include "observe/timeline.h"
 
 namespace hvd::detail {
@@ -68,11 +66,6 @@ const Config& checked(const Config& config) {
   return config;
 }
 
-std::string random_token() {
-  std::random_device device;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
-}
-
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
@@ -81,7 +74,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
       topology_(transport_->topology()),
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
       look_limit_(choose_look_limit(topology_)) {
-  const std::string world = agree_on_start(start_timeline());
+  const std::string world = agree_on_start(*transport_, config_, start_timeline());
   const auto local_ranks = topology_.ranks_on(topology_.host());
   const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
   segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
@@ -110,26 +103,6 @@ std::string Engine::start_timeline() {
   } catch (const Error& error) {
     return error.what();
   }
-}
-
-// The ranks compare what must agree, learn what has gone wrong on any of them, so that all or none of them start, and
-// take over rank 0's token for this world.
-std::string Engine::agree_on_start(const std::string& trouble) {
-  const auto records = transport_->allgather(agreement_record(config_), config_.start_timeout);
-  if (const std::string text = disagreement(records); !text.empty()) throw InvalidArgumentError("init: " + text);
-
-  const auto bytes_of = [](const std::string& text) { return std::as_bytes(std::span(text)); };
-  const auto text_of = [](const Bytes& bytes) {
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-  const auto troubles = transport_->allgather(bytes_of(trouble), config_.start_timeout);
-  RankGroups groups;
-  for (int rank = 0; rank < topology_.size(); ++rank) {
-    const std::string text = text_of(troubles[static_cast<std::size_t>(rank)]);
-    if (!text.empty()) groups.add(rank, text);
-  }
-  if (const std::string text = groups.to_string(); !text.empty()) throw InvalidArgumentError("init: " + text);
-  return text_of(transport_->allgather(bytes_of(random_token()), config_.start_timeout)[0]);
 }
 
 void Engine::submit(const OperationPtr& operation, bool wake) {

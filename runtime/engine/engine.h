@@ -60,7 +60,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
  private:
   std::string start_timeline();
-  std::string agree_on_start(const std::string& trouble);
   void run();
   bool step() noexcept;
   void drive_for(PendingOperation& operation, std::optional<TimePoint> until);

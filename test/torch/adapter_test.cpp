@@ -327,6 +327,32 @@ TEST_F(AdapterTest, R96TheResultOfTheCallersOwnHookIsReduced) {
   EXPECT_THAT(values_of(w), ElementsAre(FloatEq(-10 * mean_rank())));
 }
 
+TEST_F(AdapterTest, R106LoadingWrappingAndBroadcastingWorkInAnyOrder) {
+  std::vector<int> order{0, 1, 2};
+  do {
+    const auto w = parameter({static_cast<float>(hvd::rank())});
+    SGD sgd({w}, 1.0);
+    std::optional<DistributedOptimizer> optimizer;
+    const auto load = [&] {
+      const ::torch::NoGradGuard no_grad;
+      if (hvd::rank() == 0) w.fill_(5);
+    };
+    for (const int action : order) {
+      if (action == 0) load();
+      if (action == 1) optimizer.emplace(sgd, Parameters{{"w", w}});
+      if (action == 2) torch::broadcast_parameters({{"w", w}}, 0);
+    }
+    const bool loaded_too_late = std::find(order.begin(), order.end(), 0) > std::find(order.begin(), order.end(), 2);
+    backward(w, 1);
+    if (loaded_too_late && hvd::size() > 1) {
+      EXPECT_THAT(step_error(*optimizer), HasSubstr("weights differ between ranks before the first step: 'w'"));
+    } else {
+      optimizer->step();
+      EXPECT_THAT(values_of(w), ElementsAre(4));
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 TEST_F(AdapterTest, TiedWeightsAreReducedOnce) {
   const auto w = parameter({0});
   SGD sgd({w}, 1.0);

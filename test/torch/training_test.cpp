@@ -104,15 +104,15 @@ TEST_F(ClosureTest, LbfgsWithLineSearchEqualsOneProcess) {
     auto net = make_net();
     ::torch::optim::LBFGS lbfgs(net->parameters(),
                                 ::torch::optim::LBFGSOptions(0.5).max_iter(4).line_search_fn("strong_wolfe"));
-    const auto [input, target] = joined_batch(0, 0);
+    const auto batch = joined_batch(0, 0);
     const std::int64_t first = distributed ? rows_of_rank * hvd::rank() : 0;
-    const std::int64_t last = distributed ? first + rows_of_rank : input.size(0);
+    const std::int64_t last = distributed ? first + rows_of_rank : batch.first.size(0);
     std::unique_ptr<torch::DistributedOptimizer> optimizer;
     if (distributed) optimizer = std::make_unique<torch::DistributedOptimizer>(lbfgs, net->named_parameters());
     const auto closure = [&] {
       distributed ? optimizer->zero_grad() : lbfgs.zero_grad();
-      auto loss = ::torch::nn::functional::cross_entropy(net->forward(input.slice(0, first, last)),
-                                                         target.slice(0, first, last));
+      auto loss = ::torch::nn::functional::cross_entropy(net->forward(batch.first.slice(0, first, last)),
+                                                         batch.second.slice(0, first, last));
       loss.backward();
       return loss;
     };
