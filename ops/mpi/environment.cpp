@@ -8,12 +8,16 @@
 #include <array>
 #include <cstdlib>
 
+#include "types/fork.h"
+
 namespace hvd::mpi {
 
 namespace {
 
+int forks_at_init = 0;
+
 void finalize_at_exit() {
-  if (!finalized()) MPI_Finalize();
+  if (fork_count() == forks_at_init && !finalized()) MPI_Finalize();
 }
 
 // MPI deletes the attributes of MPI_COMM_SELF first of all when it is finalised (MPI 3.1, section 8.7.1).
@@ -45,6 +49,7 @@ void ensure_initialized() {
   } else {
     // MULTIPLE, so that the program may use MPI beside hvd; hvd itself needs SERIALIZED.
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
+    forks_at_init = fork_count();
     std::atexit(finalize_at_exit);
     std::at_quick_exit(finalize_at_exit);
   }

@@ -25,7 +25,14 @@ void finish(detail::Engine& engine, const OperationPtr& operation) {
 Runtime::Runtime(std::unique_ptr<Transport> transport, const Config& config)
     : engine_(std::make_shared<detail::Engine>(std::move(transport), config)) {}
 
-Runtime::~Runtime() { shutdown(); }
+Runtime::~Runtime() {
+  // Even giving the resources back would disturb the parent, with whom a forked child shares them.
+  if (engine_->forked()) {
+    new std::shared_ptr<detail::Engine>(engine_);
+    return;
+  }
+  shutdown();
+}
 
 int Runtime::rank() const { return engine_->topology().rank(); }
 int Runtime::size() const { return engine_->topology().size(); }
@@ -36,7 +43,9 @@ int Runtime::cross_size() const { return engine_->topology().cross_size(); }
 bool Runtime::is_homogeneous() const { return engine_->topology().is_homogeneous(); }
 const Config& Runtime::config() const { return engine_->config(); }
 
-void Runtime::shutdown(std::string_view reason) noexcept { engine_->leave(std::string(reason)); }
+void Runtime::shutdown(std::string_view reason) noexcept {
+  if (!engine_->forked()) engine_->leave(std::string(reason));
+}
 bool Runtime::is_running() const { return engine_->running(); }
 void Runtime::add_observer(std::shared_ptr<Observer> observer) { engine_->add_observer(std::move(observer)); }
 

@@ -105,7 +105,15 @@ std::string Engine::start_timeline() {
   }
 }
 
+void Engine::throw_if_forked() const {
+  if (!forked()) return;
+  throw NotInitializedError(fmt::format(
+      "not usable after fork: this process is a child of rank {}; start helpers before init() or without fork",
+      topology_.rank()));
+}
+
 void Engine::submit(const OperationPtr& operation, bool wake) {
+  throw_if_forked();
   const Caller caller(callers_);
   operation->engine = shared_from_this();
   table_.admit(operation);
@@ -115,6 +123,7 @@ void Engine::submit(const OperationPtr& operation, bool wake) {
 }
 
 bool Engine::wait(PendingOperation& operation, std::optional<TimePoint> until) {
+  throw_if_forked();
   const Caller caller(callers_);
   while (!operation.done()) {
     const TimePoint now = Clock::now();

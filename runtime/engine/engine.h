@@ -22,6 +22,7 @@
 #include "observe/log.h"
 #include "shm/host_bells.h"
 #include "transport/transport.h"
+#include "types/fork.h"
 
 namespace hvd::detail {
 
@@ -48,6 +49,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Topology& topology() const { return topology_; }
   const Config& config() const { return config_; }
   bool running() const { return !ended_.load(std::memory_order_acquire); }
+  // In a child of the process that made it, an engine has no thread and must not touch what it shares with the parent.
+  bool forked() const { return fork_count() != forks_; }
 
   // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when
   // the caller waits next.
@@ -60,6 +63,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
  private:
   std::string start_timeline();
+  void throw_if_forked() const;
   void run();
   bool step() noexcept;
   void drive_for(PendingOperation& operation, std::optional<TimePoint> until);
@@ -74,6 +78,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool await_end(Seconds limit, std::unique_lock<std::mutex>& lock);
   void end() noexcept;
 
+  const int forks_ = fork_count();
   Config config_;
   std::unique_ptr<Transport> transport_;
   const Topology topology_;
