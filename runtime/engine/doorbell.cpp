@@ -11,7 +11,7 @@ namespace hvd::detail {
 namespace {
 
 boost::asio::local::datagram_protocol::endpoint endpoint_of(const std::string& world, int rank) {
-  return {std::string(1, '\0') + fmt::format("hvd-{}-{}", world, rank)};
+  return {fmt::format("{}hvd-{}-{}", '\0', world, rank)};
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class Collectives : public testing::TestWithParam<WorldCase> {
   void run(const Program& program) const {
     run_world(program.ranks(), config(), [&](Runtime& runtime) {
       run_together(runtime, program.cases());
-      if (!HasFailure()) run_one_by_one(runtime, program.cases(), 23);
+      if (!HasFailure()) run_one_by_one(runtime, program.cases(), sanitized ? 97 : 23);
     });
   }
 };
@@ -66,7 +66,7 @@ TEST_P(Collectives, R66_AllreduceGivesTheReferenceBitsOnEveryRankForEveryDtypeSh
     for (const ReduceOp op : all_reduce_ops) {
       for (const Shape& shape : shapes(dtype)) {
         all.allreduce(dtype, shape, op, true);
-        all.allreduce(dtype, shape, op, false);
+        if (!sanitized) all.allreduce(dtype, shape, op, false);
       }
     }
   }
@@ -90,8 +90,8 @@ TEST_P(Collectives, R66_BroadcastFromEachRootGivesItsValuesToAll) {
   for (const DataType dtype : all_dtypes) {
     for (const Shape& shape : shapes(dtype)) {
       for (int root = 0; root < GetParam().size; ++root) {
-        all.broadcast(dtype, shape, root, true);
-        all.broadcast(dtype, shape, root, false);
+        all.broadcast(dtype, shape, root, (root + static_cast<int>(shape.rank())) % 2 == 0);
+        if (!sanitized) all.broadcast(dtype, shape, root, (root + static_cast<int>(shape.rank())) % 2 != 0);
       }
     }
   }

@@ -239,10 +239,11 @@ TEST(Names, WithoutThemOperationsArePairedInTheOrderOfSubmission) {
       std::vector<float> a(2, 1.0F);
       std::vector<float> b(2, 5.0F);
       std::vector<double> c(3, 7.0);
+      const std::vector<float> d = ones(1);
       const Handle first = runtime.allreduce_async(std::span(a), {.op = ReduceOp::sum});
       const Handle second = runtime.allreduce_async(std::span(b), {.op = ReduceOp::sum});
       const Handle third = runtime.broadcast_async(std::span(c), {.root_rank = 1});
-      const Handle fourth = runtime.allgather_async(std::span<const float>(ones(1)));
+      const Handle fourth = runtime.allgather_async(std::span(d));
       (runtime.rank() == 0 ? third : first).wait();
       fourth.wait();
       second.wait();
@@ -322,19 +323,20 @@ int count_of(const std::string& text, const std::string& part) {
 
 TEST(Stall, R01_TheErrorShowsBothSidesOnAllRanks) {
   testing::internal::CaptureStderr();
-  run_world(4, stall_config(50ms, 500ms), [](Runtime& runtime) {
+  std::latch all_failed(4);
+  run_world(4, stall_config(50ms, 500ms), [&](Runtime& runtime) {
     std::vector<std::int32_t> flag(1);
     std::vector<float> gradient(8);
     const Handle handle = runtime.rank() == 3 ? runtime.allreduce_async(std::span(flag), {.name = "have_more"})
                                               : runtime.allreduce_async(std::span(gradient), {.name = "grad"});
     const std::string text = thrown_by<StallError>([&] { handle.wait(); });
     EXPECT_THAT(text, StartsWith(runtime.rank() == 3 ? "allreduce 'have_more': stalled for " : "allreduce 'grad': stalled for "));
-    // Which of the two times out first, and whether the other is still waiting then, is a matter of timing.
     if (runtime.rank() == 3) {
       EXPECT_THAT(text, HasSubstr("submitted by [3], waits for [0,1,2]"));
     } else {
       EXPECT_THAT(text, HasSubstr("submitted by [0,1,2], waits for [3]"));
     }
+    all_failed.arrive_and_wait();
   });
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, AllOf(HasSubstr("'have_more' (allreduce int32[1]) submitted by [3] "), HasSubstr("s ago, waits for [0,1,2]"),
@@ -343,7 +345,8 @@ TEST(Stall, R01_TheErrorShowsBothSidesOnAllRanks) {
 
 TEST(Stall, R03_TheReportSaysWhereTheMissingRankStands) {
   testing::internal::CaptureStderr();
-  run_world(2, stall_config(100ms, 1s), [](Runtime& runtime) {
+  std::latch all_failed(2);
+  run_world(2, stall_config(100ms, 1s), [&](Runtime& runtime) {
     std::vector<float> a = ones(2);
     std::vector<float> b = ones(2);
     const Handle first = runtime.broadcast_async(std::span(a), {.name = "a"});
@@ -351,6 +354,7 @@ TEST(Stall, R03_TheReportSaysWhereTheMissingRankStands) {
                                               : runtime.allreduce_async(std::span(b), {.name = "c"});
     first.wait();
     EXPECT_THAT(thrown_by<StallError>([&] { second.wait(); }), StartsWith(runtime.rank() == 0 ? "broadcast 'b': stalled" : "allreduce 'c': stalled"));
+    all_failed.arrive_and_wait();
   });
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, testing::AnyOf(HasSubstr("rank 1 is at 'c', which waits for [0]"), HasSubstr("rank 0 is at 'b', which waits for [1]")));
@@ -400,10 +404,12 @@ TEST(Stall, ZeroMeansNever) {
 
 TEST(Stall, R09_NamesThatDifferByRankAreGuessed) {
   testing::internal::CaptureStderr();
-  run_world(2, stall_config(100ms, 1s), [](Runtime& runtime) {
+  std::latch all_failed(2);
+  run_world(2, stall_config(100ms, 1s), [&](Runtime& runtime) {
     std::vector<float> values = ones(12);
     const TensorView view{std::span(values), Shape{3, 4}};
     EXPECT_NE(thrown_by<StallError>([&] { runtime.allreduce(view, {.name = runtime.rank() == 0 ? "m/w" : "m_1/w"}); }), "");
+    all_failed.arrive_and_wait();
   });
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::AnyOf(HasSubstr("'m/w' [0] and 'm_1/w' [1] have the same operation, dtype and shape: do names differ by rank?"),
