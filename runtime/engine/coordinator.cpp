@@ -41,6 +41,8 @@ bool Coordinator::step(TimePoint now) {
 }
 
 bool Coordinator::take_submissions() {
+  // Looked at first: what was submitted before a rank asked to leave is reported before its leave.
+  const bool leaving = leave_asked_.exchange(false, std::memory_order_acq_rel);
   bool moved = table_.take_submitted(submitted_);
   for (OperationPtr& operation : submitted_) {
     const std::uint32_t slot = operation->slot;
@@ -50,13 +52,11 @@ bool Coordinator::take_submissions() {
   }
   in_flight_ += submitted_.size();
   submitted_.clear();
-  if (leave_asked_.load(std::memory_order_acquire)) {
+  if (leaving) {
     const std::scoped_lock lock(leave_mutex_);
-    leave_asked_.store(false, std::memory_order_relaxed);
     reporter_.leave(*leave_);
-    moved = true;
   }
-  return moved;
+  return moved || leaving;
 }
 
 bool Coordinator::negotiate_as_root(TimePoint now) {
