@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "mpi/communicator.h"
@@ -20,19 +21,25 @@ using mpi::Communicator;
 
 constexpr std::chrono::seconds close_limit{10};
 
+// A shared window, allocated by the host's first rank. MPI promises no alignment, so the memory begins at the first
+// cache line within it; pages map the window at equal offsets into a line everywhere.
 class WindowMemory final : public SharedMemory {
  public:
-  WindowMemory(MPI_Comm host, std::size_t bytes) : bytes_(bytes) {
-    int local_rank = 0;
-    check(MPI_Comm_rank(host, &local_rank), "MPI_Comm_rank");
+  WindowMemory(const Communicator& host, std::size_t bytes) : bytes_(bytes) {
     void* mine = nullptr;
-    const MPI_Aint share = local_rank == 0 ? static_cast<MPI_Aint>(bytes) : 0;
-    check(MPI_Win_allocate_shared(share, 1, MPI_INFO_NULL, host, &mine, &window_), "MPI_Win_allocate_shared");
+    const MPI_Aint share = host.rank() == 0 ? static_cast<MPI_Aint>(bytes + line) : 0;
+    check(MPI_Win_allocate_shared(share, 1, MPI_INFO_NULL, host.get(), &mine, &window_), "MPI_Win_allocate_shared");
     MPI_Aint size = 0;
     int unit = 0;
-    check(MPI_Win_shared_query(window_, 0, &size, &unit, &memory_), "MPI_Win_shared_query");
-    if (local_rank == 0) std::memset(memory_, 0, bytes);
-    check(MPI_Barrier(host), "MPI_Barrier");
+    void* base = nullptr;
+    check(MPI_Win_shared_query(window_, 0, &size, &unit, &base), "MPI_Win_shared_query");
+    std::size_t space = bytes + line;
+    memory_ = std::align(line, bytes, base, space);
+    std::size_t offset = space;
+    check(MPI_Bcast(&offset, sizeof(offset), MPI_BYTE, 0, host.get()), "MPI_Bcast");
+    if (offset != space) throw InternalError("the ranks of a host see their shared memory at unlike offsets");
+    if (host.rank() == 0) std::memset(memory_, 0, bytes);
+    check(MPI_Barrier(host.get()), "MPI_Barrier");
   }
   WindowMemory(const WindowMemory&) = delete;
   WindowMemory& operator=(const WindowMemory&) = delete;
@@ -42,6 +49,8 @@ class WindowMemory final : public SharedMemory {
   std::span<std::byte> bytes() override { return {static_cast<std::byte*>(memory_), bytes_}; }
 
  private:
+  static constexpr std::size_t line = 64;
+
   std::size_t bytes_;
   MPI_Win window_ = MPI_WIN_NULL;
   void* memory_ = nullptr;
@@ -97,7 +106,7 @@ class MpiTransport final : public Transport {
 
   // The ranks have just met in allgather(): the window's own collectives do not wait for late ones.
   std::unique_ptr<SharedMemory> share(std::size_t bytes, std::chrono::duration<double> /*limit*/) override {
-    return std::make_unique<WindowMemory>(host_.get(), bytes);
+    return std::make_unique<WindowMemory>(host_, bytes);
   }
 
   std::unique_ptr<Transfer> send_data(int rank, BytesView data) override { return messages_.send_data(rank, data); }

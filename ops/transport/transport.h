@@ -16,7 +16,7 @@ namespace hvd {
 using Bytes = std::vector<std::byte>;
 using BytesView = std::span<const std::byte>;
 
-// Memory that all ranks of one host see, at addresses of their own. Zero-filled when made, aligned to a page.
+// Memory that all ranks of one host see, at addresses of their own. Zero-filled when made, aligned to 64 bytes.
 class SharedMemory {
  public:
   virtual ~SharedMemory() = default;
