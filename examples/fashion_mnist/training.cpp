@@ -157,7 +157,7 @@ bool train(const Options& options) {
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   std::size_t steps = (sampler.local_size() + batch_size - 1) / batch_size;
   if (options.max_steps > 0) steps = std::min(steps, static_cast<std::size_t>(options.max_steps));
-  print(fmt::format("{} images, {} with {}, {} x {} images a step, {} steps an epoch", training.labels.size(0),
+  print(fmt::format("{} images, {} with {} each, {} x {} images a step, {} steps an epoch", training.labels.size(0),
                     counted(static_cast<std::size_t>(hvd::size()), "rank"),
                     counted(static_cast<std::size_t>(threads), "thread"), hvd::size(), options.batch_size, steps));
 

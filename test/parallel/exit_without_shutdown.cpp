@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return EXIT_SUCCESS;
   }
-  std::fprintf(stderr, "usage: exit_without_shutdown return|exit-in-thread|in-flight|quick-exit|own-mpi|own-mpi-in-flight\n");
+  std::fprintf(stderr,
+               "usage: exit_without_shutdown return|exit-in-thread|in-flight|quick-exit|own-mpi|own-mpi-in-flight\n");
   return EXIT_FAILURE;
 }

@@ -4,6 +4,7 @@
 #include <hvd/mpi.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -136,7 +137,8 @@ TEST(Lifetime, R40_WhatAllHaveSubmittedCompletesThoughNobodyWaits) {
     hvd::init();
     std::vector<std::vector<float>> values(20, std::vector<float>(5000, 1.0F));
     std::vector<Handle> handles;
-    for (std::size_t i = 0; i < values.size(); ++i) handles.push_back(hvd::allreduce_async(values[i], {.name = std::to_string(i), .op = ReduceOp::sum}));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      handles.push_back(hvd::allreduce_async(values[i], {.name = std::to_string(i), .op = ReduceOp::sum}));
     hvd::shutdown();
     for (const Handle& handle : handles) EXPECT_NO_THROW(handle.wait());
     for (const auto& value : values) EXPECT_TRUE(all_are(value, static_cast<float>(world_size())));
@@ -164,7 +166,8 @@ TEST(Lifetime, UnlikeConfigsAreAnErrorOnAllRanksAndInitMayFollow) {
   if (world_size() == 1) GTEST_SKIP() << "needs 2 ranks";
   Config config;
   if (world_rank() == 0) config.fusion_threshold = 64 << 20;
-  EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { hvd::init(config); }), HasSubstr("config differs: fusion_threshold: [0] 64 MiB; [1"));
+  EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { hvd::init(config); }),
+              HasSubstr("config differs: fusion_threshold: [0] 64 MiB; [1"));
   EXPECT_FALSE(hvd::is_initialized());
   hvd::init();
   expect_sum_works();
@@ -174,7 +177,9 @@ TEST(Lifetime, UnlikeConfigsAreAnErrorOnAllRanksAndInitMayFollow) {
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 

@@ -29,7 +29,8 @@ struct Case {
 };
 
 inline std::string label(const Case& c) {
-  std::string text = c.name + ": " + std::string(to_string(c.operation)) + " " + describe(c.expected.dtype(), c.expected.shape());
+  std::string text =
+      c.name + ": " + std::string(to_string(c.operation)) + " " + describe(c.expected.dtype(), c.expected.shape());
   if (c.operation == Operation::allreduce) text += " " + std::string(to_string(c.spec.op));
   return text + (c.in_place ? ", in place" : "");
 }
@@ -47,16 +48,27 @@ class Program {
  public:
   Program(int ranks, std::vector<int> ranks_per_host) : ranks_(ranks), ranks_per_host_(std::move(ranks_per_host)) {}
 
-  void allreduce(DataType dtype, const Shape& shape, ReduceOp op, bool in_place, double prescale = 1.0, double postscale = 1.0) {
+  void allreduce(DataType dtype, const Shape& shape, ReduceOp op, bool in_place, double prescale = 1.0,
+                 double postscale = 1.0) {
     const ReduceSpec spec{.op = op, .prescale = prescale, .postscale = postscale, .ranks_per_host = ranks_per_host_};
     auto inputs = random_inputs(ranks_, dtype, shape, ++seed_);
     Array expected = reduced(spec, inputs);
-    add({.name = {}, .operation = Operation::allreduce, .spec = spec, .in_place = in_place, .inputs = std::move(inputs), .expected = std::move(expected)});
+    add({.name = {},
+         .operation = Operation::allreduce,
+         .spec = spec,
+         .in_place = in_place,
+         .inputs = std::move(inputs),
+         .expected = std::move(expected)});
   }
   void broadcast(DataType dtype, const Shape& shape, int root, bool in_place) {
     auto inputs = random_inputs(ranks_, dtype, shape, ++seed_);
     Array expected = inputs[static_cast<std::size_t>(root)];
-    add({.name = {}, .operation = Operation::broadcast, .root = root, .in_place = in_place, .inputs = std::move(inputs), .expected = std::move(expected)});
+    add({.name = {},
+         .operation = Operation::broadcast,
+         .root = root,
+         .in_place = in_place,
+         .inputs = std::move(inputs),
+         .expected = std::move(expected)});
   }
   // rows: by rank; the first dimension of `shape` does not matter.
   void allgather(DataType dtype, const Shape& shape, const std::vector<std::int64_t>& rows) {
@@ -69,12 +81,22 @@ class Program {
     add({.name = {}, .operation = Operation::allgather, .inputs = std::move(inputs), .expected = std::move(expected)});
   }
 
-  void barrier() { add({.name = {}, .operation = Operation::barrier, .inputs = std::vector<Array>(static_cast<std::size_t>(ranks_)), .expected = {}}); }
+  void barrier() {
+    add({.name = {},
+         .operation = Operation::barrier,
+         .inputs = std::vector<Array>(static_cast<std::size_t>(ranks_)),
+         .expected = {}});
+  }
   // An allreduce to which `odd_rank` of two or more ranks brings one element more.
   void mismatch(DataType dtype, std::int64_t elements, int odd_rank) {
     auto inputs = random_inputs(ranks_, dtype, {elements}, ++seed_);
     inputs[static_cast<std::size_t>(odd_rank)] = random_array(dtype, {elements + 1}, seed_);
-    add({.name = {}, .operation = Operation::allreduce, .in_place = true, .mismatched = true, .inputs = std::move(inputs), .expected = {}});
+    add({.name = {},
+         .operation = Operation::allreduce,
+         .in_place = true,
+         .mismatched = true,
+         .inputs = std::move(inputs),
+         .expected = {}});
   }
 
   int ranks() const { return ranks_; }
@@ -106,13 +128,18 @@ class RunningCase {
     const TensorView output = case_->in_place ? input_.view() : output_.view();
     switch (case_->operation) {
       case Operation::allreduce: {
-        const AllreduceOptions options{.name = case_->name, .op = case_->spec.op, .prescale = case_->spec.prescale, .postscale = case_->spec.postscale};
-        handle_ = case_->in_place ? runtime.allreduce_async(output, options) : runtime.allreduce_async(input, output, options);
+        const AllreduceOptions options{.name = case_->name,
+                                       .op = case_->spec.op,
+                                       .prescale = case_->spec.prescale,
+                                       .postscale = case_->spec.postscale};
+        handle_ = case_->in_place ? runtime.allreduce_async(output, options)
+                                  : runtime.allreduce_async(input, output, options);
         break;
       }
       case Operation::broadcast: {
         const BroadcastOptions options{.name = case_->name, .root_rank = case_->root};
-        handle_ = case_->in_place ? runtime.broadcast_async(output, options) : runtime.broadcast_async(input, output, options);
+        handle_ = case_->in_place ? runtime.broadcast_async(output, options)
+                                  : runtime.broadcast_async(input, output, options);
         break;
       }
       case Operation::allgather:
@@ -128,7 +155,8 @@ class RunningCase {
     const auto rank = static_cast<std::size_t>(runtime.rank());
     if (case_->mismatched) {
       EXPECT_THROW(handle_.wait(), MismatchError) << "rank " << rank << ": " << label(*case_);
-      EXPECT_TRUE(same_bits(input_, case_->inputs[rank])) << "memory was touched; rank " << rank << ": " << label(*case_);
+      EXPECT_TRUE(same_bits(input_, case_->inputs[rank]))
+          << "memory was touched; rank " << rank << ": " << label(*case_);
       return;
     }
     if (case_->operation == Operation::allgather) {
@@ -137,9 +165,11 @@ class RunningCase {
     }
     handle_.wait();
     if (case_->operation == Operation::barrier) return;
-    EXPECT_TRUE(same_bits(case_->in_place ? input_ : output_, case_->expected)) << "rank " << rank << ": " << label(*case_);
+    EXPECT_TRUE(same_bits(case_->in_place ? input_ : output_, case_->expected))
+        << "rank " << rank << ": " << label(*case_);
     if (!case_->in_place) {
-      EXPECT_TRUE(same_bits(input_, case_->inputs[rank])) << "the input has changed; rank " << rank << ": " << label(*case_);
+      EXPECT_TRUE(same_bits(input_, case_->inputs[rank]))
+          << "the input has changed; rank " << rank << ": " << label(*case_);
     }
   }
 
@@ -169,7 +199,9 @@ inline void run_one_by_one(Runtime& runtime, const std::vector<Case>& cases, std
 }
 
 // Shapes with nothing in them, with one element, and with no round number of them.
-inline std::vector<Shape> small_shapes() { return {Shape{}, Shape{0}, Shape{1, 0, 2}, Shape{1}, Shape{5}, Shape{7, 3}}; }
+inline std::vector<Shape> small_shapes() {
+  return {Shape{}, Shape{0}, Shape{1, 0, 2}, Shape{1}, Shape{5}, Shape{7, 3}};
+}
 
 // Around the ends of chunks, and through more chunks than there are buffers.
 inline std::vector<Shape> shapes_around_chunks(std::int64_t chunk_bytes, DataType dtype) {

@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-// What the collectives should give, computed one element after the other, in the order that their documentation promises.
+// What the collectives should give, computed one element after the other, in the order that their documentation
+// promises.
 namespace hvd::test {
 
 inline constexpr DataType all_dtypes[] = {
@@ -98,10 +99,12 @@ inline testing::AssertionResult same_bits(const Array& got, const Array& expecte
   if (got == expected) return testing::AssertionSuccess();
   auto failure = testing::AssertionFailure();
   if (got.dtype() != expected.dtype() || got.shape() != expected.shape()) {
-    return failure << describe(got.dtype(), got.shape()) << " instead of " << describe(expected.dtype(), expected.shape());
+    return failure << describe(got.dtype(), got.shape()) << " instead of "
+                   << describe(expected.dtype(), expected.shape());
   }
   const std::size_t size = size_of(got.dtype());
-  const auto at = static_cast<std::size_t>(std::ranges::mismatch(got.bytes(), expected.bytes()).in1 - got.bytes().begin()) / size;
+  const auto at =
+      static_cast<std::size_t>(std::ranges::mismatch(got.bytes(), expected.bytes()).in1 - got.bytes().begin()) / size;
   return failure << describe(got.dtype(), got.shape()) << ": element " << at << " of " << got.elements() << " is "
                  << as_double(got, at) << " instead of " << as_double(expected, at);
 }
@@ -123,7 +126,7 @@ inline Array random_array(DataType dtype, const Shape& shape, std::uint64_t seed
         array.set(i, static_cast<T>(next()));
       } else {
         array.set(i, T(std::conditional_t<std::is_same_v<T, double>, double, float>(
-                      static_cast<double>(next() >> 11U) * 0x1p-49 - 8.0)));
+                         static_cast<double>(next() >> 11U) * 0x1p-49 - 8.0)));
       }
     }
   });
@@ -186,7 +189,9 @@ T reduced_integer(const ReduceSpec& spec, std::span<const Array> inputs, std::si
   if (spec.op == ReduceOp::min || spec.op == ReduceOp::max) {
     return combine_ranks<T>(spec, inputs.size(), [&](std::size_t rank) { return inputs[rank].get<T>(i); });
   }
-  const auto load = [&](std::size_t rank) { return static_cast<WideUnsigned>(static_cast<WideInt>(inputs[rank].get<T>(i))); };
+  const auto load = [&](std::size_t rank) {
+    return static_cast<WideUnsigned>(static_cast<WideInt>(inputs[rank].get<T>(i)));
+  };
   const WideUnsigned result = combine_ranks<WideUnsigned>(spec, inputs.size(), load);
   if (spec.op != ReduceOp::average) return static_cast<T>(result);
   return static_cast<T>(static_cast<WideInt>(result) / static_cast<WideInt>(inputs.size()));
@@ -195,7 +200,9 @@ T reduced_integer(const ReduceSpec& spec, std::span<const Array> inputs, std::si
 template <typename T>
 T reduced_float(const ReduceSpec& spec, std::span<const Array> inputs, std::size_t i) {
   using V = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const auto load = [&](std::size_t rank) { return static_cast<V>(inputs[rank].get<T>(i)) * static_cast<V>(spec.prescale); };
+  const auto load = [&](std::size_t rank) {
+    return static_cast<V>(inputs[rank].get<T>(i)) * static_cast<V>(spec.prescale);
+  };
   V result = combine_ranks<V>(spec, inputs.size(), load);
   const auto divisor = static_cast<double>(spec.op == ReduceOp::average ? inputs.size() : 1);
   if (spec.postscale == 1.0) {
@@ -226,7 +233,8 @@ inline Array gathered(std::span<const Array> inputs) {
   for (const Array& input : inputs) rows += input.shape()[0];
   Array result(inputs[0].dtype(), inputs[0].shape().with_rows(rows));
   result.bytes().clear();
-  for (const Array& input : inputs) result.bytes().insert(result.bytes().end(), input.bytes().begin(), input.bytes().end());
+  for (const Array& input : inputs)
+    result.bytes().insert(result.bytes().end(), input.bytes().begin(), input.bytes().end());
   return result;
 }
 

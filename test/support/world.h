@@ -13,7 +13,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -40,10 +42,11 @@ inline std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// Runs body(rank) in one thread for each rank, joins them all, and returns what each threw. A rank that is still at it after
-// the limit cannot be joined: the process aborts and says which ranks those are.
+// Runs body(rank) in one thread for each rank, joins them all, and returns what each threw. A rank that is still at it
+// after the limit cannot be joined: the process aborts and says which ranks those are.
 inline std::vector<std::exception_ptr> run_threads(int count, const std::function<void(int rank)>& body,
-                                                   std::chrono::seconds limit = std::chrono::seconds(sanitized ? 200 : 50)) {
+                                                   std::chrono::seconds limit = std::chrono::seconds(sanitized ? 200
+                                                                                                               : 50)) {
   const auto ranks = static_cast<std::size_t>(count);
   std::vector<std::exception_ptr> errors(ranks);
   std::vector<bool> ended(ranks, false);
@@ -69,7 +72,8 @@ inline std::vector<std::exception_ptr> run_threads(int count, const std::functio
   if (!changed.wait_for(lock, limit, [&] { return running == 0; })) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const std::string state = ended[rank] ? "ended with " + text_of(errors[rank]) : "still running";
-      std::fprintf(stderr, "time limit of %lld s: rank %zu: %s\n", static_cast<long long>(limit.count()), rank, state.c_str());
+      std::fprintf(stderr, "time limit of %lld s: rank %zu: %s\n", static_cast<long long>(limit.count()), rank,
+                   state.c_str());
     }
     std::abort();
   }
@@ -81,7 +85,8 @@ inline std::vector<std::exception_ptr> run_threads(int count, const std::functio
 using RankBody = std::function<void(Runtime& runtime)>;
 
 // An in-process world whose ranks join with config_of(rank), run the body, and leave. Returns what each rank threw.
-inline std::vector<std::exception_ptr> run_ranks(int size, const std::function<Config(int rank)>& config_of, const RankBody& body) {
+inline std::vector<std::exception_ptr> run_ranks(int size, const std::function<Config(int rank)>& config_of,
+                                                 const RankBody& body) {
   InProcessWorld world(size);
   return run_threads(size, [&](int rank) {
     const std::unique_ptr<Runtime> runtime = world.join(rank, config_of(rank));
@@ -91,7 +96,8 @@ inline std::vector<std::exception_ptr> run_ranks(int size, const std::function<C
 
 // The same, and a rank that throws fails the test.
 inline void run_world(int size, const Config& config, const RankBody& body) {
-  const auto errors = run_ranks(size, [&](int) { return config; }, body);
+  const auto errors = run_ranks(
+      size, [&](int) { return config; }, body);
   for (int rank = 0; rank < size; ++rank) {
     const std::exception_ptr& error = errors[static_cast<std::size_t>(rank)];
     if (error != nullptr) ADD_FAILURE() << "rank " << rank << ": " << text_of(error);
@@ -123,10 +129,19 @@ template <typename Values, typename T>
 testing::AssertionResult all_are(const Values& values, T wanted) {
   std::size_t i = 0;
   for (const auto& value : values) {
-    if (!(value == wanted)) return testing::AssertionFailure() << "value " << i << " is " << value << " instead of " << wanted;
+    if (!(value == wanted))
+      return testing::AssertionFailure() << "value " << i << " is " << value << " instead of " << wanted;
     ++i;
   }
   return testing::AssertionSuccess();
+}
+
+inline std::vector<float> ones(std::size_t count) { return std::vector<float>(count, 1.0F); }
+
+inline void expect_sum_works(Runtime& runtime, std::string_view name, std::size_t count = 4) {
+  std::vector<float> values = ones(count);
+  runtime.allreduce(std::span(values), {.name = name, .op = ReduceOp::sum});
+  EXPECT_EQ(values, std::vector<float>(count, static_cast<float>(runtime.size())));
 }
 
 }  // namespace hvd::test

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <hvd/in_process.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -38,9 +39,13 @@ const std::int64_t default_fusion = Config{}.fusion_threshold;
 
 class Collectives : public testing::TestWithParam<WorldCase> {
  protected:
+  // Sanitizers are slow over many elements: shorter chunks need fewer.
+  static std::int64_t chunk_bytes() {
+    return sanitized ? std::min<std::int64_t>(GetParam().chunk_bytes, 1024) : GetParam().chunk_bytes;
+  }
   Config config() const {
     Config config;
-    config.chunk_bytes = GetParam().chunk_bytes;
+    config.chunk_bytes = chunk_bytes();
     config.fusion_threshold = GetParam().fusion_threshold;
     config.test_topology = GetParam().ranks_per_host;
     return config;
@@ -48,8 +53,8 @@ class Collectives : public testing::TestWithParam<WorldCase> {
   Program program() const { return {GetParam().size, GetParam().ranks_per_host}; }
   std::vector<Shape> shapes(DataType dtype) const {
     std::vector<Shape> all = small_shapes();
-    if (GetParam().chunk_bytes > 4096) return all;  // the border is elsewhere, see below
-    for (const Shape& shape : shapes_around_chunks(GetParam().chunk_bytes, dtype)) all.push_back(shape);
+    if (chunk_bytes() > 4096) return all;  // the border is elsewhere, see below
+    for (const Shape& shape : shapes_around_chunks(chunk_bytes(), dtype)) all.push_back(shape);
     return all;
   }
   void run(const Program& program) const {
@@ -102,7 +107,7 @@ TEST_P(Collectives, R66_AllgatherOfUnequalRowsGivesThemInRankOrder) {
   Program all = program();
   const auto ranks = static_cast<std::size_t>(GetParam().size);
   for (const DataType dtype : all_dtypes) {
-    const std::int64_t chunk = std::min<std::int64_t>(GetParam().chunk_bytes, 4096) / static_cast<std::int64_t>(size_of(dtype));
+    const std::int64_t chunk = std::min<std::int64_t>(chunk_bytes(), 4096) / static_cast<std::int64_t>(size_of(dtype));
     for (const std::int64_t most : {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, chunk + 1, 3 * chunk + 5}) {
       std::vector<std::int64_t> equal(ranks, most);
       std::vector<std::int64_t> unequal(ranks);
@@ -132,16 +137,16 @@ TEST_P(Collectives, OperationsOfAllKindsInFlightTogetherKeepApart) {
   run(all);
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Collectives,
-                         testing::Values(WorldCase{1, {}, 1024, default_fusion}, WorldCase{2, {}, 1024, default_fusion},
-                                         WorldCase{2, {}, 4096, no_fusion}, WorldCase{3, {}, 256, small_fusion},
-                                         WorldCase{4, {}, 4096, default_fusion}, WorldCase{5, {}, 1024, small_fusion},
-                                         WorldCase{8, {}, 512 << 10, default_fusion},
-                                         WorldCase{2, {1, 1}, 1024, default_fusion}, WorldCase{3, {2, 1}, 4096, small_fusion},
-                                         WorldCase{4, {1, 2, 1}, 1024, default_fusion},
-                                         WorldCase{4, {2, 2}, 4096, default_fusion}, WorldCase{4, {3, 1}, 256, no_fusion},
-                                         WorldCase{3, {1, 1, 1}, 512 << 10, default_fusion}),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, Collectives,
+    testing::Values(WorldCase{1, {}, 1024, default_fusion}, WorldCase{2, {}, 1024, default_fusion},
+                    WorldCase{2, {}, 4096, no_fusion}, WorldCase{3, {}, 256, small_fusion},
+                    WorldCase{4, {}, 4096, default_fusion}, WorldCase{5, {}, 1024, small_fusion},
+                    WorldCase{8, {}, 512 << 10, default_fusion}, WorldCase{2, {1, 1}, 1024, default_fusion},
+                    WorldCase{3, {2, 1}, 4096, small_fusion}, WorldCase{4, {1, 2, 1}, 1024, default_fusion},
+                    WorldCase{4, {2, 2}, 4096, default_fusion}, WorldCase{4, {3, 1}, 256, no_fusion},
+                    WorldCase{3, {1, 1, 1}, 512 << 10, default_fusion}),
+    [](const auto& info) { return name_of(info.param); });
 
 // ---- single properties
 
@@ -159,7 +164,8 @@ TEST(Allreduce, R42_HalfPrecisionIsSummedInSinglePrecisionAndRoundedOnce) {
     EXPECT_NE(tiny[0].bits, 0);
     EXPECT_EQ(allreduced(runtime, tiny), tiny);
     const std::vector<float16> largest(5, float16(65504.0F));
-    EXPECT_EQ(allreduced(runtime, largest, ReduceOp::sum), std::vector<float16>(5, float16(std::numeric_limits<float>::infinity())));
+    EXPECT_EQ(allreduced(runtime, largest, ReduceOp::sum),
+              std::vector<float16>(5, float16(std::numeric_limits<float>::infinity())));
     EXPECT_EQ(allreduced(runtime, largest), largest);
     const std::vector<bfloat16> huge(5, bfloat16(3e37F));
     EXPECT_EQ(allreduced(runtime, huge), huge);
@@ -169,10 +175,13 @@ TEST(Allreduce, R42_HalfPrecisionIsSummedInSinglePrecisionAndRoundedOnce) {
 TEST(Allreduce, R43_AnAverageOfIntegersTruncatesTowardZero) {
   run_world(2, [](Runtime& runtime) {
     const bool first = runtime.rank() == 0;
-    EXPECT_THAT(allreduced(runtime, first ? std::vector<std::int32_t>{3, -3} : std::vector<std::int32_t>{0, 0}), testing::ElementsAre(1, -1));
-    EXPECT_THAT(allreduced(runtime, first ? std::vector<std::int8_t>{127, -128, 127} : std::vector<std::int8_t>{127, -128, 126}),
+    EXPECT_THAT(allreduced(runtime, first ? std::vector<std::int32_t>{3, -3} : std::vector<std::int32_t>{0, 0}),
+                testing::ElementsAre(1, -1));
+    EXPECT_THAT(allreduced(runtime,
+                           first ? std::vector<std::int8_t>{127, -128, 127} : std::vector<std::int8_t>{127, -128, 126}),
                 testing::ElementsAre(127, -128, 126));
-    EXPECT_THAT(allreduced(runtime, std::vector<std::uint64_t>{~std::uint64_t{0}, 1}), testing::ElementsAre(~std::uint64_t{0}, 1U));
+    EXPECT_THAT(allreduced(runtime, std::vector<std::uint64_t>{~std::uint64_t{0}, 1}),
+                testing::ElementsAre(~std::uint64_t{0}, 1U));
     EXPECT_THAT(allreduced(runtime, std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::min()}),
                 testing::ElementsAre(std::numeric_limits<std::int64_t>::min()));
   });
@@ -230,26 +239,29 @@ TEST(Collective, R66_WithoutElementsMemoryIsNotNeeded) {
 }
 
 TEST(Collective, ManyChunksOfTheDefaultSizeArePipelined) {
+  Config config;
+  if (sanitized) config.chunk_bytes /= 16;
+  const std::int64_t less = sanitized ? 16 : 1;
   Program program(3, {});
-  program.allreduce(DataType::f32, {1'000'003}, ReduceOp::average, false);
-  program.broadcast(DataType::u8, {5'000'011}, 2, true);
-  program.allgather(DataType::i16, {1}, {700'001, 0, 1'300'003});
-  program.allreduce(DataType::f16, {1'000'003}, ReduceOp::sum, true);
-  run_world(3, [&](Runtime& runtime) { run_together(runtime, program.cases()); });
+  program.allreduce(DataType::f32, {1'000'003 / less}, ReduceOp::average, false);
+  program.broadcast(DataType::u8, {5'000'011 / less}, 2, true);
+  program.allgather(DataType::i16, {1}, {700'001 / less, 0, 1'300'003 / less});
+  program.allreduce(DataType::f16, {1'000'003 / less}, ReduceOp::sum, true);
+  run_world(3, config, [&](Runtime& runtime) { run_together(runtime, program.cases()); });
 }
 
 // Which tensors share a batch depends on timing; a batch that is under way lets the rest gather.
 TEST(Collective, AFusedBroadcastFillsTheRootsOutputsBesideTensorsInPlace) {
   Program program(2, {});
-  program.allreduce(DataType::f32, {1'000'000}, ReduceOp::sum, true);
-  program.allreduce(DataType::f32, {1'000'000}, ReduceOp::sum, true);
+  for (int i = 0; i < 2; ++i) program.allreduce(DataType::f32, {repetitions(300'000)}, ReduceOp::sum, true);
   for (int i = 0; i < 40; ++i) program.broadcast(DataType::i32, {10 + i}, 1, i % 2 == 0);
   run_world(2, [&](Runtime& runtime) { run_together(runtime, program.cases()); });
 }
 
 TEST(Collective, R44_TheBitsDoNotDependOnWhatIsFused) {
   Program program(3, {});
-  for (int i = 0; i < 100; ++i) program.allreduce(i % 2 == 0 ? DataType::f32 : DataType::bf16, {1 + 7 * i}, ReduceOp::average, i % 3 == 0);
+  for (int i = 0; i < 100; ++i)
+    program.allreduce(i % 2 == 0 ? DataType::f32 : DataType::bf16, {1 + 7 * i}, ReduceOp::average, i % 3 == 0);
   for (const std::int64_t threshold : {no_fusion, std::int64_t{600}, small_fusion, default_fusion}) {
     Config config;
     config.fusion_threshold = threshold;

@@ -27,13 +27,8 @@ using testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::exception_ptr> run_ranks(int size, const RankBody& body) {
-  return test::run_ranks(size, [](int) { return Config{}; }, body);
-}
-
-void expect_sum_works(Runtime& runtime) {
-  std::vector<float> values(7, 1.0F);
-  runtime.allreduce(std::span(values), {.name = "sum", .op = ReduceOp::sum});
-  EXPECT_TRUE(all_are(values, static_cast<float>(runtime.size())));
+  return test::run_ranks(
+      size, [](int) { return Config{}; }, body);
 }
 
 // ---- the default runtime; without a launcher a world of one rank
@@ -115,10 +110,12 @@ TEST(Lifetime, R40_ManyRoundsOfJoinBarrierLeaveWithRandomPauses) {
 TEST(Lifetime, R40_WhatAllRanksHaveSubmittedCompletesThoughNobodyWaits) {
   for (int round = 0; round < repetitions(25); ++round) {
     run_world(3, [&](Runtime& runtime) {
-      std::vector<std::vector<float>> values(20, std::vector<float>(static_cast<std::size_t>(1 + 3000 * (round % 5)), 1.0F));
+      std::vector<std::vector<float>> values(
+          20, std::vector<float>(static_cast<std::size_t>(1 + 3000 * (round % 5)), 1.0F));
       std::vector<Handle> handles;
       for (std::size_t i = 0; i < values.size(); ++i) {
-        handles.push_back(runtime.allreduce_async(std::span(values[i]), {.name = std::to_string(i), .op = ReduceOp::sum}));
+        handles.push_back(
+            runtime.allreduce_async(std::span(values[i]), {.name = std::to_string(i), .op = ReduceOp::sum}));
       }
       runtime.shutdown();
       for (const Handle& handle : handles) {
@@ -140,7 +137,8 @@ TEST(Lifetime, R40_WhatARankThatLeavesHasNotSubmittedFailsOnTheOthers) {
         EXPECT_EQ(thrown_by<ShutDownError>([&] { handle.wait(); }),
                   "allreduce 'x': rank " + std::to_string(leaver) + " has left: called shutdown()");
       } catch (const ShutDownError& late) {  // the news was there before
-        EXPECT_EQ(std::string(late.what()), "allreduce: rank " + std::to_string(leaver) + " has left: called shutdown()");
+        EXPECT_EQ(std::string(late.what()),
+                  "allreduce: rank " + std::to_string(leaver) + " has left: called shutdown()");
       }
       EXPECT_TRUE(all_are(values, 1.0F));
     });
@@ -151,7 +149,7 @@ TEST(Lifetime, R28_TheFirstToLeaveEndsTheRuntimeOnAllRanksWithItsReason) {
   std::latch left(1);
   run_world(2, [&](Runtime& runtime) {
     std::vector<float> values(4);
-    expect_sum_works(runtime);
+    expect_sum_works(runtime, "sum");
     if (runtime.rank() == 0) {
       runtime.shutdown("its work is done");
       left.count_down();
@@ -161,8 +159,9 @@ TEST(Lifetime, R28_TheFirstToLeaveEndsTheRuntimeOnAllRanksWithItsReason) {
     for (int again = 0; again < 3; ++again) {
       EXPECT_THAT(thrown_by<ShutDownError>([&] { runtime.allreduce(std::span(values), {.name = "x"}); }),
                   HasSubstr("rank 0 has left: its work is done"));
-      EXPECT_THAT(thrown_by<ShutDownError>([&] { return runtime.allgather_async(std::span<const float>(values)).wait(); }),
-                  HasSubstr("rank 0 has left"));
+      EXPECT_THAT(
+          thrown_by<ShutDownError>([&] { return runtime.allgather_async(std::span<const float>(values)).wait(); }),
+          HasSubstr("rank 0 has left"));
     }
     while (runtime.is_running()) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(runtime.rank(), 1);
@@ -172,18 +171,19 @@ TEST(Lifetime, R28_TheFirstToLeaveEndsTheRuntimeOnAllRanksWithItsReason) {
 
 TEST(Lifetime, AfterItsOwnShutdownARankGetsAnErrorAtOnce) {
   run_world(2, [&](Runtime& runtime) {
-    expect_sum_works(runtime);
+    expect_sum_works(runtime, "sum");
     runtime.shutdown();
     runtime.shutdown();
     std::vector<float> values(4);
-    EXPECT_THAT(thrown_by<ShutDownError>([&] { return runtime.allreduce_async(std::span(values)); }), HasSubstr(" has left: called shutdown()"));
+    EXPECT_THAT(thrown_by<ShutDownError>([&] { return runtime.allreduce_async(std::span(values)); }),
+                HasSubstr(" has left: called shutdown()"));
     EXPECT_THAT(thrown_by<ShutDownError>([&] { runtime.barrier(); }), HasSubstr(" has left: called shutdown()"));
   });
 }
 
 TEST(Lifetime, SeveralThreadsMayShutDownAtOnce) {
   run_world(2, [&](Runtime& runtime) {
-    expect_sum_works(runtime);
+    expect_sum_works(runtime, "sum");
     run_threads(4, [&](int) { runtime.shutdown(); });
     EXPECT_FALSE(runtime.is_running());
   });
@@ -212,8 +212,9 @@ TEST(Lifetime, ShutdownIsBoundedThoughAPeerNeverSubmits) {
       const auto start = Clock::now();
       runtime.shutdown();
       EXPECT_LT(Clock::now() - start, 20s);
-      EXPECT_EQ(thrown_by<ShutDownError>([&] { handle.wait(); }), "allreduce 'x': rank " + std::to_string(leaver) +
-                                                                      " has left: called shutdown(), and waited 0.2 s for operations in flight");
+      EXPECT_EQ(thrown_by<ShutDownError>([&] { handle.wait(); }),
+                "allreduce 'x': rank " + std::to_string(leaver) +
+                    " has left: called shutdown(), and waited 0.2 s for operations in flight");
       left.count_down();
     });
   }
@@ -227,7 +228,8 @@ TEST(Lifetime, AThreadThatWaitsLearnsOfTheShutdown) {
     if (runtime.rank() == 1) return left.wait();
     std::vector<float> values(4, 1.0F);
     std::thread waiter([&] {
-      EXPECT_THAT(thrown_by<ShutDownError>([&] { runtime.allreduce(std::span(values), {.name = "x"}); }), HasSubstr("rank 0 has left"));
+      EXPECT_THAT(thrown_by<ShutDownError>([&] { runtime.allreduce(std::span(values), {.name = "x"}); }),
+                  HasSubstr("rank 0 has left"));
     });
     std::this_thread::sleep_for(20ms);
     runtime.shutdown();
@@ -262,7 +264,7 @@ TEST(Lifetime, WorldsSideBySideDoNotDisturbEachOther) {
   const auto errors = run_threads(3, [](int world) {
     for (int round = 0; round < 3; ++round) {
       run_world(2 + world % 2, [](Runtime& runtime) {
-        for (int i = 0; i < 20; ++i) expect_sum_works(runtime);
+        for (int i = 0; i < 20; ++i) expect_sum_works(runtime, "sum");
       });
     }
   });
@@ -271,7 +273,7 @@ TEST(Lifetime, WorldsSideBySideDoNotDisturbEachOther) {
 
 TEST(Lifetime, ARankThatThrowsTakesTheOthersAlong) {
   const auto errors = run_ranks(3, [](Runtime& runtime) {
-    expect_sum_works(runtime);
+    expect_sum_works(runtime, "sum");
     if (runtime.rank() == 2) throw std::runtime_error("boom");
     runtime.barrier();
   });
@@ -320,7 +322,8 @@ TEST(Joining, ValuesOutOfRangeAreRefused) {
   InProcessWorld world(1);
   Config config;
   config.chunk_bytes = 0;
-  EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { return world.join(0, config); }), HasSubstr("Config::chunk_bytes: 0 bytes is out of range"));
+  EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { return world.join(0, config); }),
+              HasSubstr("Config::chunk_bytes: 0 bytes is out of range"));
 }
 
 TEST(Joining, AMissingRankIsAnErrorWithinTheStartTimeout) {

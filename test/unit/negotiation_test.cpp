@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "../support/world.h"
 #include "negotiation_world.h"
 
 namespace hvd {
@@ -28,6 +29,9 @@ void expect_all_done(const NegotiationWorld& world, const std::multiset<std::str
 }
 
 const std::array<std::string, 3> tensors{"a", "b", "c"};
+
+// Under a sanitizer, rank 2 has one order only.
+constexpr std::size_t interleavings = (test::sanitized ? 6U : 36U) * 1680U;
 
 // All interleavings of three submissions on each of three ranks; rank 0 submits a, b, c (other orders are this one with
 // the names exchanged), the others in every order.
@@ -53,22 +57,22 @@ std::size_t for_each_interleaving(const AfterEach& after_each_submission) {
         if (testing::Test::HasFatalFailure()) return count;
         ++count;
       } while (std::ranges::next_permutation(turns).found);
-    } while (std::ranges::next_permutation(order2).found);
+    } while (!test::sanitized && std::ranges::next_permutation(order2).found);
   } while (std::ranges::next_permutation(order1).found);
   return count;
 }
 
 TEST(Negotiation, EveryInterleavingOfThreeRanksAndThreeTensorsGivesEqualBatchesWhenMessagesAreQuick) {
-  EXPECT_EQ(for_each_interleaving([](NegotiationWorld& world, int /*rank*/) { world.settle(); }), 36U * 1680U);
+  EXPECT_EQ(for_each_interleaving([](NegotiationWorld& world, int /*rank*/) { world.settle(); }), interleavings);
 }
 
 TEST(Negotiation, EveryInterleavingOfThreeRanksAndThreeTensorsGivesEqualBatchesWhenMessagesAreSlow) {
   // Reports leave at once, plans and batches wait to the end.
-  EXPECT_EQ(for_each_interleaving([](NegotiationWorld& world, int rank) { world.report(rank); }), 36U * 1680U);
+  EXPECT_EQ(for_each_interleaving([](NegotiationWorld& world, int rank) { world.report(rank); }), interleavings);
 }
 
 TEST(Negotiation, EveryInterleavingOfThreeRanksAndThreeTensorsGivesEqualBatchesWhenNobodySpeaksBeforeTheEnd) {
-  EXPECT_EQ(for_each_interleaving([](NegotiationWorld&, int) {}), 36U * 1680U);
+  EXPECT_EQ(for_each_interleaving([](NegotiationWorld&, int) {}), interleavings);
 }
 
 // Depth-first over all events: submissions in program order per rank, deliveries, ends of batches.

@@ -51,14 +51,15 @@ void add_random_case(Program& program, Random& random) {
       return program.allgather(dtype, {1, pick(random, 0, 3)}, rows);
     }
     case 6:
-      return program.allreduce(dtype, {elements, 2}, all_reduce_ops[pick(random, 0, 4)], pick(random, 0, 1) == 0, 0.5, 3.0);
+      return program.allreduce(dtype, {elements, 2}, all_reduce_ops[pick(random, 0, 4)], pick(random, 0, 1) == 0, 0.5,
+                               3.0);
     default:
       return program.allreduce(dtype, {elements}, all_reduce_ops[pick(random, 0, 4)], pick(random, 0, 1) == 0);
   }
 }
 
-// One rank's way through the program, part after part: each part is submitted in a random order, and any submitted case may
-// be waited for between two parts. Waiting within a part could deadlock, with any library.
+// One rank's way through the program, part after part: each part is submitted in a random order, and any submitted case
+// may be waited for between two parts. Waiting within a part could deadlock, with any library.
 void run_shuffled(Runtime& runtime, const std::vector<std::vector<Case>>& parts, Random random) {
   std::vector<RunningCase> waited_for_later;
   const bool pauses = pick(random, 0, 3) == 0;
@@ -68,7 +69,8 @@ void run_shuffled(Runtime& runtime, const std::vector<std::vector<Case>>& parts,
     std::ranges::shuffle(running, random);
     for (RunningCase& c : running) {
       c.submit(runtime);
-      if (pauses && pick(random, 0, 9) == 0) std::this_thread::sleep_for(std::chrono::microseconds(pick(random, 0, 200)));
+      if (pauses && pick(random, 0, 9) == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(pick(random, 0, 200)));
     }
     std::ranges::move(running, std::back_inserter(waited_for_later));
     std::ranges::shuffle(waited_for_later, random);
@@ -91,7 +93,8 @@ void run_program(std::uint64_t seed, Size size) {
   Config config;
   config.test_topology = random_hosts(random, ranks);
   config.chunk_bytes = std::int64_t{1024} << pick(random, 0, 6);
-  config.fusion_threshold = std::vector<std::int64_t>{0, 100, 10'000, 128 << 20}[static_cast<std::size_t>(pick(random, 0, 3))];
+  config.fusion_threshold =
+      std::vector<std::int64_t>{0, 100, 10'000, 128 << 20}[static_cast<std::size_t>(pick(random, 0, 3))];
   const int part_count = pick(random, 1, size.most_parts);
   const bool names_return = pick(random, 0, 1) == 0;
   std::vector<std::vector<Case>> parts;
@@ -124,9 +127,13 @@ void run_seeds(Size size, std::chrono::seconds time) {
   std::cout << "seeds " << first << " to " << seed - 1 << '\n';
 }
 
-TEST(Schedules, RandomProgramsGiveTheReferenceWhateverTheOrder) { run_seeds({.most_parts = 6, .most_cases = 25}, std::chrono::seconds(8)); }
+TEST(Schedules, RandomProgramsGiveTheReferenceWhateverTheOrder) {
+  run_seeds({.most_parts = 6, .most_cases = 25}, std::chrono::seconds(8));
+}
 
-TEST(Schedules, ThreeHundredNamesInAnyOrderOnEachRank) { run_seeds({.most_parts = 2, .most_cases = 300}, std::chrono::seconds(4)); }
+TEST(Schedules, ThreeHundredNamesInAnyOrderOnEachRank) {
+  run_seeds({.most_parts = 2, .most_cases = 300}, std::chrono::seconds(4));
+}
 
 }  // namespace
 }  // namespace hvd::test
