@@ -56,6 +56,28 @@ class WindowMemory final : public SharedMemory {
   void* memory_ = nullptr;
 };
 
+void finish(MPI_Request& request, int ranks, std::chrono::duration<double> limit) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int done = 0; done == 0;) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    if (std::chrono::steady_clock::now() - start > limit) {
+      throw StallError(fmt::format("init: not all {} ranks arrived within {} s", ranks, limit.count()));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+// Making communicators blocks without a bound: first all ranks arrive.
+MPI_Comm arrived(MPI_Comm communicator, std::chrono::duration<double> limit) {
+  int ranks = 0;
+  check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size");
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
+  finish(request, ranks, limit);
+  return communicator;
+}
+
 // By rank, the world rank of its host's first rank.
 std::vector<int> find_hosts(const Communicator& world, std::span<const int> pretended) {
   if (!pretended.empty()) return Topology::hosts_from_counts(pretended, world.size());
@@ -69,8 +91,8 @@ std::vector<int> find_hosts(const Communicator& world, std::span<const int> pret
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(MPI_Comm communicator, std::span<const int> pretended)
-      : world_(Communicator::duplicate(communicator)),
+  MpiTransport(MPI_Comm communicator, std::span<const int> pretended, std::chrono::duration<double> limit)
+      : world_(Communicator::duplicate(arrived(communicator, limit))),
         topology_(world_.rank(), find_hosts(world_, pretended)),
         host_(Communicator::split(world_, topology_.host())),
         messages_(world_.get(), topology_.size()) {}
@@ -83,7 +105,7 @@ class MpiTransport final : public Transport {
     std::vector<int> counts(ranks);
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Iallgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, world_.get(), &request), "MPI_Iallgather");
-    finish(request, limit);
+    finish(request, topology_.size(), limit);
     std::vector<int> offsets(ranks);
     std::size_t total = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
@@ -94,7 +116,7 @@ class MpiTransport final : public Transport {
     check(MPI_Iallgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE,
                           world_.get(), &request),
           "MPI_Iallgatherv");
-    finish(request, limit);
+    finish(request, topology_.size(), limit);
     std::vector<Bytes> result;
     for (std::size_t r = 0; r < ranks; ++r) {
       const auto part =
@@ -136,18 +158,6 @@ class MpiTransport final : public Transport {
     return static_cast<int>(bytes);
   }
 
-  void finish(MPI_Request& request, std::chrono::duration<double> limit) const {
-    const auto start = std::chrono::steady_clock::now();
-    for (int done = 0; done == 0;) {
-      check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      if (done != 0) return;
-      if (std::chrono::steady_clock::now() - start > limit) {
-        throw StallError(fmt::format("init: not all {} ranks arrived within {} s", topology_.size(), limit.count()));
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-  }
-
   Communicator world_;
   Topology topology_;
   Communicator host_;
@@ -156,8 +166,9 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator, std::span<const int> pretended_ranks_per_host) {
-  return std::make_unique<MpiTransport>(communicator, pretended_ranks_per_host);
+std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator, std::span<const int> pretended_ranks_per_host,
+                                              std::chrono::duration<double> limit) {
+  return std::make_unique<MpiTransport>(communicator, pretended_ranks_per_host, limit);
 }
 
 }  // namespace hvd

@@ -67,7 +67,8 @@ void init_once(const MakeRuntime& make_runtime) {
 std::unique_ptr<Runtime> make_default_runtime(const Config& config) {
   if (mpi_in_use()) {
     mpi::ensure_initialized();
-    return std::make_unique<Runtime>(make_mpi_transport(MPI_COMM_WORLD, config.test_topology), config);
+    return std::make_unique<Runtime>(make_mpi_transport(MPI_COMM_WORLD, config.test_topology, config.start_timeout),
+                                     config);
   }
   // Started by hand: a world of one rank needs no MPI.
   const int host = 0;
@@ -88,7 +89,8 @@ std::shared_ptr<Runtime> current() {
 
 std::unique_ptr<Runtime> make_runtime(MPI_Comm communicator, const Config& config) {
   mpi::ensure_initialized();
-  return std::make_unique<Runtime>(make_mpi_transport(communicator, config.test_topology), config);
+  return std::make_unique<Runtime>(make_mpi_transport(communicator, config.test_topology, config.start_timeout),
+                                   config);
 }
 
 void init() {

@@ -49,13 +49,14 @@ void pause() {
 #endif
 }
 
-// Counts a thread that is inside, so that nothing is freed under it.
+// Counts a thread that is inside, so that nothing is freed under it: it counts itself, then looks whether there is
+// something to wait for; end() finishes all operations, then looks at the count (sequentially consistent, both).
 class Caller {
  public:
-  explicit Caller(std::atomic<int>& count) : count_(count) { count_.fetch_add(1, std::memory_order_acquire); }
+  explicit Caller(std::atomic<int>& count) : count_(count) { count_.fetch_add(1); }
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
-  ~Caller() { count_.fetch_sub(1, std::memory_order_release); }
+  ~Caller() { count_.fetch_sub(1); }
 
  private:
   std::atomic<int>& count_;
@@ -263,7 +264,7 @@ void Engine::run() {
 
 // The runtime is over on all ranks: gives the transport's resources back, once no caller can touch them any more.
 void Engine::end() noexcept {
-  while (callers_.load(std::memory_order_acquire) > 0) std::this_thread::sleep_for(10us);
+  while (callers_.load() > 0) std::this_thread::sleep_for(10us);
   const std::scoped_lock lock(end_mutex_);
   ring_sleepers();
   coordinator_.reset();

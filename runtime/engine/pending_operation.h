@@ -32,12 +32,12 @@ class PendingOperation {
   std::chrono::steady_clock::time_point submitted;
   std::shared_ptr<Engine> engine;  // outlives the runtime as long as somebody may wait
 
-  bool done() const { return state_.load(std::memory_order_acquire) == done_state; }
+  bool done() const { return state_.load() == done_state; }
   const std::optional<Failure>& failure() const { return failure_; }  // once done
 
   void finish(std::optional<Failure> failure) {
     failure_ = std::move(failure);
-    if (state_.exchange(done_state, std::memory_order_acq_rel) == awaited) futex_wake_all(state_);
+    if (state_.exchange(done_state) == awaited) futex_wake_all(state_);
   }
   // Sleeps until finished, at most that long.
   void sleep(std::chrono::nanoseconds limit) {

@@ -98,7 +98,7 @@ HVD_API std::string describe(DataType dtype, const Shape& shape);
 // A dense CPU tensor that owns its memory: what operations return when the result's size is only known afterwards.
 class HVD_API Tensor {
  public:
-  Tensor() = default;
+  Tensor() = default;  // float32[0]
   Tensor(Shape shape, DataType dtype);
 
   const Shape& shape() const { return shape_; }
@@ -116,7 +116,7 @@ class HVD_API Tensor {
  private:
   void check_dtype(DataType wanted) const;
 
-  Shape shape_;
+  Shape shape_{0};
   DataType dtype_ = DataType::f32;
   std::unique_ptr<std::byte[]> storage_;
 };
