@@ -102,6 +102,7 @@ std::unique_ptr<Transfer> Messages::receive_data(int rank, std::span<std::byte> 
 }
 
 void Messages::send_control(int rank, Bytes message) {
+  control_idle(rank);  // forgets what has left
   auto& [bytes, request] = control_[rank].emplace_back(std::move(message), MPI_REQUEST_NULL);
   check(MPI_Isend(bytes.data(), byte_count(bytes.size()), MPI_BYTE, rank, control_tag, communicator_, &request),
         "MPI_Isend");
@@ -134,13 +135,16 @@ bool Messages::sends_done() {
 
 bool Messages::drain(std::chrono::duration<double> limit) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<std::int64_t> expected(sent_.size());
+  auto expected = std::make_unique<std::vector<std::int64_t>>(sent_.size());
   MPI_Request counts = MPI_REQUEST_NULL;
-  check(MPI_Ialltoall(sent_.data(), 1, MPI_INT64_T, expected.data(), 1, MPI_INT64_T, communicator_, &counts),
+  check(MPI_Ialltoall(sent_.data(), 1, MPI_INT64_T, expected->data(), 1, MPI_INT64_T, communicator_, &counts),
         "MPI_Ialltoall");
-  while (!test(counts) || received_ != expected || !sends_done()) {
-    if (std::chrono::steady_clock::now() - start > limit) return false;
-    if (!drop_one()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  while (!test(counts) || received_ != *expected || !sends_done()) {
+    if (std::chrono::steady_clock::now() - start > limit) {
+      static_cast<void>(expected.release());  // MPI may still write to it when the late rank comes
+      return false;
+    }
+    if (!drop_one()) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   return true;
 }

@@ -78,8 +78,26 @@ MPI_Comm arrived(MPI_Comm communicator, std::chrono::duration<double> limit) {
   return communicator;
 }
 
+// What follows depends on the setting: unlike ones would leave ranks in unlike calls.
+void require_same_everywhere(const Communicator& world, std::span<const int> pretended,
+                             std::chrono::duration<double> limit) {
+  std::uint64_t mine = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const int count : pretended) mine = (mine ^ static_cast<std::uint64_t>(count)) * 0x100000001b3ULL;
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get(), &request), "MPI_Iallgather");
+  finish(request, world.size(), limit);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw InvalidArgumentError(
+        fmt::format("init: config differs: test_topology (HVD_TEST_TOPOLOGY): [{}] has another value than [0]", rank));
+  }
+}
+
 // By rank, the world rank of its host's first rank.
-std::vector<int> find_hosts(const Communicator& world, std::span<const int> pretended) {
+std::vector<int> find_hosts(const Communicator& world, std::span<const int> pretended,
+                            std::chrono::duration<double> limit) {
+  require_same_everywhere(world, pretended, limit);
   if (!pretended.empty()) return Topology::hosts_from_counts(pretended, world.size());
   const Communicator host = Communicator::split_by_shared_memory(world);
   int leader = world.rank();
@@ -93,7 +111,7 @@ class MpiTransport final : public Transport {
  public:
   MpiTransport(MPI_Comm communicator, std::span<const int> pretended, std::chrono::duration<double> limit)
       : world_(Communicator::duplicate(arrived(communicator, limit))),
-        topology_(world_.rank(), find_hosts(world_, pretended)),
+        topology_(world_.rank(), find_hosts(world_, pretended, limit)),
         host_(Communicator::split(world_, topology_.host())),
         messages_(world_.get(), topology_.size()) {}
 
@@ -139,16 +157,13 @@ class MpiTransport final : public Transport {
   bool control_idle(int rank) override { return messages_.control_idle(rank); }
   std::optional<Message> poll_control() override { return messages_.poll_control(); }
 
-  void close() noexcept override {
-    if (topology_.host_count() == 1 || mpi::finalized()) return;  // nothing was sent through MPI
+  bool close() noexcept override {
+    if (mpi::finalized()) return false;
     try {
-      if (messages_.drain(close_limit)) return;
+      return messages_.drain(close_limit);
     } catch (const std::exception&) {
-      // A broken link has been reported where it broke; here only resources are given back.
+      return false;
     }
-    // A rank does not answer, or messages are under way: the communicator stays, for another must not get its context
-    // id.
-    world_.release();
   }
 
  private:

@@ -37,6 +37,11 @@ bool ByteRing::empty() const {
   return header_->written.load(std::memory_order_acquire) == header_->read.load(std::memory_order_acquire);
 }
 
+void ByteRing::ask_for_ring() {
+  header_->writer_waits.store(1, std::memory_order_relaxed);
+  store_load_barrier();
+}
+
 bool ByteRing::ring_asked() {
   store_load_barrier();
   if (header_->writer_waits.load(std::memory_order_relaxed) == 0) return false;

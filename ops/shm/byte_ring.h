@@ -29,7 +29,7 @@ class ByteRing {
   bool empty() const;  // either side: the reader has taken everything in
 
   // Writer: asks to be rung once the reader has taken something in. Look at the ring again before sleeping.
-  void ask_for_ring() { header_->writer_waits.store(1, std::memory_order_relaxed); }
+  void ask_for_ring();
   // Reader, after reading: whether the writer has asked. Clears the request.
   bool ring_asked();
 

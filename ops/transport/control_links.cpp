@@ -59,8 +59,9 @@ bool ControlLinks::idle(int rank) {
   Stream* stream = stream_to(rank);
   if (stream == nullptr) return transport_.control_idle(rank);
   if (stream->unsent.empty() && stream->out.empty()) return true;
+  // Asked first and looked again: what is taken in between is not missed.
   stream->out.ask_for_ring();
-  return false;
+  return stream->unsent.empty() && stream->out.empty();
 }
 
 std::optional<Message> ControlLinks::receive() {
@@ -75,8 +76,13 @@ std::optional<Message> ControlLinks::receive() {
   return has_remote_peers_ ? transport_.poll_control() : std::nullopt;
 }
 
-bool ControlLinks::quiet() {
-  return std::ranges::all_of(streams_, [](const Stream& s) { return s.in.empty(); });
+bool ControlLinks::flush() {
+  bool all = true;
+  for (Stream& stream : streams_) {
+    push(stream);
+    all = all && stream.unsent.empty();
+  }
+  return all;
 }
 
 void ControlLinks::push(Stream& stream) {
@@ -88,7 +94,8 @@ void ControlLinks::push(Stream& stream) {
     stream.written += count;
     if (stream.written < frame.size()) {
       stream.out.ask_for_ring();
-      break;
+      stream.written += stream.out.write(BytesView(frame).subspan(stream.written));  // room made before the asking
+      if (stream.written < frame.size()) break;
     }
     stream.unsent.pop_front();
     stream.written = 0;

@@ -26,8 +26,8 @@ class ControlLinks {
   bool idle(int rank);
   // The next message, from anybody. Also moves on what is half sent.
   std::optional<Message> receive();
-  // Nothing more to send or to read at this moment.
-  bool quiet();
+  // Moves on what is half sent; true when all that was sent through memory lies in the rings.
+  bool flush();
 
  private:
   struct Stream {

@@ -175,7 +175,7 @@ class InProcessTransport final : public Transport {
   bool control_idle(int /*rank*/) override { return true; }
   std::optional<Message> poll_control() override { return hub_->take(topology_.rank()); }
 
-  void close() noexcept override {}
+  bool close() noexcept override { return true; }
 
  private:
   static constexpr int all_ranks = -1;

@@ -41,7 +41,7 @@ struct Message {
 //
 // Threads: one at a time (the holder of the progress token), after construction by the thread that joins.
 // Ordering: messages of one kind between two ranks arrive in the order sent.
-// Failure: throws InternalError or RankLostError. allgather() and share() throw StallError when a rank does not come
+// Failure: throws InternalError. allgather() and share() throw StallError when a rank does not come
 // within the time limit; nothing else blocks.
 class Transport {
  public:
@@ -64,8 +64,9 @@ class Transport {
   virtual bool control_idle(int rank) = 0;
   virtual std::optional<Message> poll_control() = 0;
 
-  // Frees what was made; collective over all ranks, after the last message. Does not block without a bound.
-  virtual void close() noexcept = 0;
+  // Collective over all ranks, after the last message: they meet once more, so that what was made can be freed. False
+  // when one does not come within a bound; then the transport and its memory must be left as they are.
+  [[nodiscard]] virtual bool close() noexcept = 0;
 };
 
 }  // namespace hvd

@@ -9,7 +9,8 @@ namespace hvd::detail {
 
 namespace {
 constexpr int root = 0;
-}
+constexpr Seconds flush_limit{5};
+}  // namespace
 
 Coordinator::Coordinator(Transport& transport, Segment& segment, HostBells& bells, TensorTable& table,
                          Observers& observers, const Logger& logger, const Arbiter::Options& options)
@@ -30,6 +31,7 @@ Coordinator::Coordinator(Transport& transport, Segment& segment, HostBells& bell
 
 bool Coordinator::step(TimePoint now) {
   if (stopped_) return false;
+  if (over_) return flush(now);
   bool moved = take_submissions();
   moved = (arbiter_ ? negotiate_as_root(now) : negotiate_with_root()) || moved;
   moved = executor_.step() || moved;
@@ -115,9 +117,16 @@ void Coordinator::finish(const OperationPtr& operation, const std::optional<Fail
   finished->finish(failure);
 }
 
+// The others must still hear the last words; a rank that reads no more is not waited for without a bound.
+bool Coordinator::flush(TimePoint now) {
+  if (!flush_until_) flush_until_ = after(now, flush_limit);
+  stopped_ = links_.flush() || now >= *flush_until_;
+  return stopped_;
+}
+
 void Coordinator::stop(const Failure& cause) {
-  if (stopped_) return;
-  stopped_ = true;
+  if (over_) return;
+  over_ = true;
   executor_.abandon();
   const auto open = table_.close(cause);
   std::ranges::fill(by_slot_, nullptr);
@@ -131,11 +140,14 @@ void Coordinator::stop(const Failure& cause) {
 }
 
 void Coordinator::break_off(const Failure& cause) {
-  if (stopped_) return;
+  if (over_) {
+    stopped_ = true;  // not even the last words can be said
+    return;
+  }
   try {
     if (arbiter_) {
       Plan plan;
-      plan.stop = Stop{.reason = cause.text, .abandon = true};
+      plan.stop = Stop{.reason = fmt::format("rank {} has left: {}", root, cause.text), .abandon = true};
       for (int rank = 1; rank < transport_.topology().size(); ++rank) links_.send(rank, encode(plan));
     } else {
       links_.send(root, encode(Report{.ready = {}, .leave = Leave{.reason = cause.text, .at_once = true}}));
@@ -148,7 +160,10 @@ void Coordinator::break_off(const Failure& cause) {
 
 bool Coordinator::busy() const { return in_flight_ > 0 || reporter_.has_news(); }
 
-std::optional<TimePoint> Coordinator::deadline() const { return arbiter_ ? arbiter_->deadline() : std::nullopt; }
+std::optional<TimePoint> Coordinator::deadline() const {
+  if (over_) return flush_until_;
+  return arbiter_ ? arbiter_->deadline() : std::nullopt;
+}
 
 bool Coordinator::must_poll() const { return transport_.topology().host_count() > 1; }
 

@@ -28,7 +28,7 @@ class Coordinator {
   bool busy() const;
   // When step() has something to do even if nothing happens.
   std::optional<TimePoint> deadline() const;
-  // The runtime is over: everything in flight has been finished or failed.
+  // The runtime is over: everything in flight has been finished or failed, and the others have been told.
   bool stopped() const { return stopped_; }
   // Messages between hosts ring no bell: with several hosts, somebody has to look.
   bool must_poll() const;
@@ -43,6 +43,7 @@ class Coordinator {
   bool negotiate_as_root(TimePoint now);
   bool negotiate_with_root();
   void apply(Plan plan);
+  bool flush(TimePoint now);
   void stop(const Failure& cause);
   void finish(const OperationPtr& operation, const std::optional<Failure>& failure);
 
@@ -59,7 +60,9 @@ class Coordinator {
   std::vector<OperationPtr> submitted_;
   std::size_t in_flight_ = 0;  // taken and not finished
   std::optional<Stop> stopping_;
-  bool stopped_ = false;
+  bool over_ = false;     // nothing is in flight any more, and nothing comes
+  bool stopped_ = false;  // nor is there anything left to say
+  std::optional<TimePoint> flush_until_;
   std::mutex leave_mutex_;
   std::optional<Leave> leave_;
   std::atomic<bool> leave_asked_{false};

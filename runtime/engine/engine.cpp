@@ -76,12 +76,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
       look_limit_(choose_look_limit(topology_)) {
   const std::string world = agree_on_start(*transport_, config_, start_timeline());
-  const auto local_ranks = topology_.ranks_on(topology_.host());
-  const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
-  segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
-  bells_ = std::make_unique<HostBells>(*segment_, topology_);
-  doorbell_ = std::make_unique<Doorbell>(io_, world, topology_.rank(),
-                                         std::vector<int>(local_ranks.begin(), local_ranks.end()));
+  require_no_trouble(*transport_, config_, connect(world));
   coordinator_ = std::make_unique<Coordinator>(*transport_, *segment_, *bells_, table_, observers_, logger_,
                                                Arbiter::Options{.fusion_threshold = config_.fusion_threshold,
                                                                 .stall_warning = config_.stall_warning,
@@ -90,6 +85,21 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
 }
 
 Engine::~Engine() { leave("its runtime was destroyed"); }
+
+// Makes what the ranks of the host share. Returns what has gone wrong, or nothing.
+std::string Engine::connect(const std::string& world) {
+  try {
+    const auto local_ranks = topology_.ranks_on(topology_.host());
+    const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
+    segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
+    bells_ = std::make_unique<HostBells>(*segment_, topology_);
+    doorbell_ =
+        std::make_unique<Doorbell>(io_, world, topology_.rank(), std::vector(local_ranks.begin(), local_ranks.end()));
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 
 // Returns why it cannot be written, or nothing.
 std::string Engine::start_timeline() {
@@ -101,7 +111,7 @@ std::string Engine::start_timeline() {
                                   .host = boost::asio::ip::host_name()};
     observers_.add(std::make_shared<Timeline>(options, logger_));
     return {};
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
 }
@@ -265,21 +275,22 @@ void Engine::run() {
 // The runtime is over on all ranks: gives the transport's resources back, once no caller can touch them any more.
 void Engine::end() noexcept {
   while (callers_.load() > 0) std::this_thread::sleep_for(10us);
-  const std::scoped_lock lock(end_mutex_);
-  ring_sleepers();
-  coordinator_.reset();
-  doorbell_.reset();
-  bells_.reset();
-  if (deserted_.load(std::memory_order_acquire)) {
-    // Freeing shared windows and communicators is collective and would wait for the others: they stay until the process
-    // ends.
-    static_cast<void>(segment_.release());
-    static_cast<void>(transport_.release());
-  } else {
-    transport_->close();
+  {
+    const std::scoped_lock lock(end_mutex_);
+    ring_sleepers();
+    coordinator_.reset();
+    doorbell_.reset();
+    bells_.reset();
+  }
+  // Freeing shared windows and communicators waits for the others: without them, these stay until the process ends.
+  if (!deserted_.load(std::memory_order_acquire) && transport_->close()) {
     segment_.reset();
     transport_.reset();
+  } else {
+    static_cast<void>(segment_.release());
+    static_cast<void>(transport_.release());
   }
+  const std::scoped_lock lock(end_mutex_);
   ended_.store(true, std::memory_order_release);
   end_reached_.notify_all();
 }
@@ -288,21 +299,24 @@ bool Engine::await_end(Seconds limit, std::unique_lock<std::mutex>& lock) {
   return end_reached_.wait_for(lock, limit, [this] { return !running(); });
 }
 
+// With end_mutex_ held: end() takes the coordinator away under it.
+void Engine::ask_to_leave(const Leave& leave) {
+  if (coordinator_ == nullptr) return;
+  coordinator_->ask_to_leave(leave);
+  wake_driver();
+}
+
 void Engine::leave(const std::string& reason) noexcept {
   std::unique_lock lock(end_mutex_);
-  if (running()) {
-    coordinator_->ask_to_leave({.reason = reason, .at_once = false});
-    wake_driver();
-    if (!await_end(config_.shutdown_timeout, lock)) {
-      coordinator_->ask_to_leave({.reason = fmt::format("{}, and waited {} s for operations in flight", reason,
-                                                        config_.shutdown_timeout.count()),
-                                  .at_once = true});
-      wake_driver();
-    }
-    if (!await_end(config_.shutdown_timeout + 5s, lock)) {
+  ask_to_leave({.reason = reason, .at_once = false});
+  if (!await_end(config_.shutdown_timeout, lock)) {
+    const double waited = config_.shutdown_timeout.count();
+    ask_to_leave(
+        {.reason = fmt::format("{}, and waited {} s for operations in flight", reason, waited), .at_once = true});
+    if (!await_end(config_.shutdown_timeout + 15s, lock)) {
       logger_.error("shutdown: the other ranks do not answer; leaving without them");
       deserted_.store(true, std::memory_order_release);
-      wake_driver();
+      if (coordinator_ != nullptr) wake_driver();
       wake_thread();
       end_reached_.wait(lock, [this] { return !running(); });
     }

@@ -63,6 +63,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
  private:
   std::string start_timeline();
+  std::string connect(const std::string& world);
   void throw_if_forked() const;
   void run();
   bool step() noexcept;
@@ -75,6 +76,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TimePoint next_look(TimePoint now) const;
   void wake_driver();
   void wake_thread();
+  void ask_to_leave(const Leave& leave);
   bool await_end(Seconds limit, std::unique_lock<std::mutex>& lock);
   void end() noexcept;
 

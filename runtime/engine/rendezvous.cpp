@@ -28,10 +28,7 @@ std::vector<std::string> exchange(Transport& transport, const Config& config, co
 
 }  // namespace
 
-std::string agree_on_start(Transport& transport, const Config& config, const std::string& trouble) {
-  const auto records = transport.allgather(agreement_record(config), config.start_timeout);
-  if (const std::string text = disagreement(records); !text.empty()) throw InvalidArgumentError("init: " + text);
-
+void require_no_trouble(Transport& transport, const Config& config, const std::string& trouble) {
   RankGroups troubles;
   int rank = 0;
   for (const std::string& text : exchange(transport, config, trouble)) {
@@ -39,6 +36,12 @@ std::string agree_on_start(Transport& transport, const Config& config, const std
     ++rank;
   }
   if (const std::string text = troubles.to_string(); !text.empty()) throw InvalidArgumentError("init: " + text);
+}
+
+std::string agree_on_start(Transport& transport, const Config& config, const std::string& trouble) {
+  const auto records = transport.allgather(agreement_record(config), config.start_timeout);
+  if (const std::string text = disagreement(records); !text.empty()) throw InvalidArgumentError("init: " + text);
+  require_no_trouble(transport, config, trouble);
   return exchange(transport, config, random_token())[0];
 }
 

@@ -14,4 +14,8 @@ namespace hvd::detail {
 // every rank.
 std::string agree_on_start(Transport& transport, const Config& config, const std::string& trouble);
 
+// All ranks tell what has gone wrong on them, empty if nothing has; throws InvalidArgumentError on all of them if
+// anything has on any.
+void require_no_trouble(Transport& transport, const Config& config, const std::string& trouble);
+
 }  // namespace hvd::detail

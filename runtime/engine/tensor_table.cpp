@@ -9,7 +9,9 @@ namespace hvd::detail {
 void TensorTable::admit(const OperationPtr& operation) {
   const std::scoped_lock lock(mutex_);
   if (closed_) {
-    throw_failure({closed_->code, fmt::format("{}: {}", to_string(operation->request.operation), closed_->text)});
+    const std::string name = operation->request.name.empty() ? "" : fmt::format(" '{}'", operation->request.name);
+    throw_failure(
+        {closed_->code, fmt::format("{}{}: {}", to_string(operation->request.operation), name, closed_->text)});
   }
   const bool unnamed = operation->request.name.empty();
   if (unnamed) name(operation->request);
@@ -27,6 +29,8 @@ void TensorTable::admit(const OperationPtr& operation) {
                               to_string(operation->request.operation), operation->request.name,
                               to_string(slot->request.operation), slot->number, age.count()));
   }
+  // Counted only now: a refused operation must not shift the pairing of the later ones.
+  if (unnamed) ++unnamed_[operation->request.operation];
   operation->number = next_number_++;
   operation->slot = entry->second;
   slot = operation;
@@ -40,8 +44,7 @@ void TensorTable::hand_over(const OperationPtr& operation) {
 }
 
 void TensorTable::name(Request& request) {
-  request.name =
-      fmt::format("{}.noname.{}", to_string(request.operation), unnamed_[request.operation]++ % unnamed_names);
+  request.name = fmt::format("{}.noname.{}", to_string(request.operation), unnamed_[request.operation] % unnamed_names);
 }
 
 bool TensorTable::take_submitted(std::vector<OperationPtr>& taken) {

@@ -156,18 +156,23 @@ std::optional<TimePoint> Arbiter::deadline() const {
 
 Plan Arbiter::take_plan() {
   Plan plan;
-  if (stopped_) return plan;
-  for (FailedTensor& failed : failures_) {
-    announce(plan, failed.id);
-    plan.failures.push_back(std::move(failed));
+  const auto urgent = std::ranges::find_if(left_, [](const auto& left) { return left.second.at_once; });
+  const bool abandon = urgent != left_.end();
+  if (stopped_ && (abandoned_ || !abandon)) return plan;
+  if (!stopped_) {
+    for (FailedTensor& failed : failures_) {
+      announce(plan, failed.id);
+      plan.failures.push_back(std::move(failed));
+    }
+    failures_.clear();
+    if (in_flight_ < max_in_flight && !abandon) plan_batches(plan);
   }
-  failures_.clear();
-  if (in_flight_ < max_in_flight) plan_batches(plan);
-  if (!left_.empty() && waiting_.empty() && complete_.empty()) {
-    const auto urgent = std::ranges::find_if(left_, [](const auto& left) { return left.second.at_once; });
-    const auto& [rank, leave] = urgent != left_.end() ? *urgent : *left_.begin();
-    plan.stop = Stop{.reason = fmt::format("rank {} has left: {}", rank, leave.reason), .abandon = leave.at_once};
+  // A rank that left at once takes no part in batches any more: nothing is waited for, not even what is complete.
+  if (abandon || (!left_.empty() && waiting_.empty() && complete_.empty())) {
+    const auto& [rank, leave] = abandon ? *urgent : *left_.begin();
+    plan.stop = Stop{.reason = fmt::format("rank {} has left: {}", rank, leave.reason), .abandon = abandon};
     stopped_ = true;
+    abandoned_ = abandon;
   }
   return plan;
 }

@@ -38,7 +38,8 @@ class Arbiter {
   // When tick() has something to do next.
   std::optional<TimePoint> deadline() const;
 
-  // What all ranks must hear now; often empty. Nothing follows a plan with `stop`.
+  // What all ranks must hear now; often empty. Nothing follows a plan with `stop`, but one with `abandon` may follow
+  // one without.
   Plan take_plan();
   // Reports of stalls for the log.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
@@ -84,6 +85,7 @@ class Arbiter {
   std::uint64_t next_batch_ = 1;
   int in_flight_ = 0;
   bool stopped_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace hvd

@@ -15,11 +15,13 @@ namespace hvd {
 // The two messages of the negotiation. A rank reports what has become ready on it; the root answers, to all ranks, with
 // the plan of what runs next.
 //
-// | message | from -> to    | sent when                                                | why in this order |
-// |---------|---------------|----------------------------------------------------------|--------------------------------------------|
-// | Report  | rank -> root  | there is news and the root has taken in the last report  | what piles up meanwhile
-// travels together   | | Plan    | root -> ranks | something is ready everywhere, failed, or all must stop  | plans
-// arrive in one order, so batches run  | |         |               | | in one order everywhere: no deadlock       |
+// clang-format off
+// | message | from -> to    | sent when                                               | why in this order                        |
+// |---------|---------------|---------------------------------------------------------|------------------------------------------|
+// | Report  | rank -> root  | there is news and the root has taken in the last report | what piles up meanwhile travels together |
+// | Plan    | root -> ranks | something is ready everywhere, failed, or all must stop | plans arrive in one order, so batches    |
+// |         |               |                                                         | run in one order everywhere: no deadlock |
+// clang-format on
 
 // Readiness of one tensor. `request` travels when the rank has no id for the name yet or when it changed since it last
 // travelled; from then on id and fingerprint stand for it.

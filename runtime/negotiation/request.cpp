@@ -8,6 +8,13 @@
 
 namespace hvd {
 
+std::string describe_agreed(const Request& r) {
+  if (!r.rows_may_differ() || r.shape.rank() == 0) return describe(r.dtype, r.shape);
+  std::string text = fmt::format("{}[?", to_string(r.dtype));
+  for (const std::int64_t dim : r.shape.dims().subspan(1)) text += fmt::format(", {}", dim);
+  return text + "]";
+}
+
 namespace {
 
 // FNV-1a over 64-bit words with a final avalanche (splitmix64): small, the same everywhere, and enough against
@@ -38,14 +45,6 @@ std::uint64_t word(Enum value) {
 
 bool reduces(const Request& r) { return r.operation == Operation::allreduce; }
 
-// Shape as the ranks must agree on it: a free first dimension shows as "?".
-std::string agreed_shape(const Request& r) {
-  if (!r.rows_may_differ() || r.shape.rank() == 0) return describe(r.dtype, r.shape);
-  std::string text = fmt::format("{}[?", to_string(r.dtype));
-  for (const std::int64_t dim : r.shape.dims().subspan(1)) text += fmt::format(", {}", dim);
-  return text + "]";
-}
-
 bool shapes_agree(const Request& a, const Request& b) {
   if (!a.rows_may_differ()) return a.shape == b.shape;
   return a.shape.rank() == b.shape.rank() &&
@@ -63,9 +62,8 @@ const std::array<Rule, 8> rules{{
      [](const Request& a, const Request& b) { return a.operation == b.operation; }},
     {{"device differs", [](const Request& r) { return std::string(r.device == Device::Kind::cpu ? "cpu" : "gpu"); }},
      [](const Request& a, const Request& b) { return a.device == b.device; }},
-    {{"dtypes differ", [](const Request& r) { return describe(r.dtype, r.shape); }},
-     [](const Request& a, const Request& b) { return a.dtype == b.dtype; }},
-    {{"shapes differ", agreed_shape}, shapes_agree},
+    {{"dtypes differ", describe_agreed}, [](const Request& a, const Request& b) { return a.dtype == b.dtype; }},
+    {{"shapes differ", describe_agreed}, shapes_agree},
     {{"reduce op differs", [](const Request& r) { return std::string(to_string(r.reduce_op)); }},
      [](const Request& a, const Request& b) { return !reduces(a) || a.reduce_op == b.reduce_op; }},
     {{"prescale differs", [](const Request& r) { return fmt::format("{}", r.prescale); }},
@@ -85,8 +83,9 @@ std::uint64_t fingerprint(const Request& request) {
              request.shape.rank() << 24U);
   const auto dims = request.shape.dims();
   for (std::size_t d = request.rows_may_differ() ? 1 : 0; d < dims.size(); ++d) digest.add(word(dims[d]));
-  digest.add(std::bit_cast<std::uint64_t>(request.prescale));
-  digest.add(std::bit_cast<std::uint64_t>(request.postscale));
+  // -0.0 + 0.0 is 0.0: equal scales, equal bits.
+  digest.add(std::bit_cast<std::uint64_t>(request.prescale + 0.0));
+  digest.add(std::bit_cast<std::uint64_t>(request.postscale + 0.0));
   digest.add(word(request.root));
   return digest.value();
 }

@@ -28,6 +28,9 @@ struct Request {
   std::int64_t bytes() const { return shape.elements() * static_cast<std::int64_t>(size_of(dtype)); }
 };
 
+// "float32[2, 3]" as the ranks must agree on it: a free first dimension shows as "?".
+std::string describe_agreed(const Request& request);
+
 // 64-bit digest of everything that must agree but the name and set, which are the tensor's identity. Equal requests
 // have equal digests on every rank and in every process; never 0.
 std::uint64_t fingerprint(const Request& request);

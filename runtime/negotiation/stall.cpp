@@ -16,10 +16,9 @@ constexpr std::size_t most_lines = 8;
 std::string age(TimePoint since, TimePoint now) { return fmt::format("{:.3g} s ago", Seconds(now - since).count()); }
 
 std::string line(const WaitingTensor& t, TimePoint now) {
-  const std::string what =
-      t.request.operation == Operation::barrier
-          ? std::string(to_string(t.request.operation))
-          : fmt::format("{} {}", to_string(t.request.operation), describe(t.request.dtype, t.request.shape));
+  const std::string what = t.request.operation == Operation::barrier
+                               ? std::string(to_string(t.request.operation))
+                               : fmt::format("{} {}", to_string(t.request.operation), describe_agreed(t.request));
   return fmt::format("'{}' ({}) submitted by {} {}, waits for {}", t.request.name, what, format_ranks(t.submitted_by),
                      age(t.since, now), format_ranks(t.waits_for));
 }
@@ -69,20 +68,22 @@ std::string describe_stall(const std::vector<WaitingTensor>& waiting, TimePoint 
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+Seconds StallClock::due_age(TimePoint since) const { return last_report_ && since <= *last_report_ ? next_ : warning_; }
+
 bool StallClock::due(std::optional<TimePoint> oldest, TimePoint now) {
-  if (warning_.count() <= 0) return false;
-  if (!oldest || Seconds(now - *oldest) < warning_) {
-    next_ = warning_;
-    return false;
-  }
-  if (Seconds(now - *oldest) < next_) return false;
-  while (next_ <= Seconds(now - *oldest)) next_ *= 2;
+  if (!oldest || warning_.count() <= 0) return false;
+  const Seconds age = now - *oldest;
+  Seconds next = due_age(*oldest);
+  if (age < next) return false;
+  while (next <= age) next *= 2;
+  next_ = next;
+  last_report_ = now;
   return true;
 }
 
 std::optional<TimePoint> StallClock::deadline(std::optional<TimePoint> oldest) const {
   if (!oldest || warning_.count() <= 0) return std::nullopt;
-  return after(*oldest, next_);
+  return after(*oldest, due_age(*oldest));
 }
 
 }  // namespace hvd

@@ -37,8 +37,12 @@ class StallClock {
   std::optional<TimePoint> deadline(std::optional<TimePoint> oldest) const;
 
  private:
+  // Age at which an operation that has waited since then is reported next.
+  Seconds due_age(TimePoint since) const;
+
   Seconds warning_;
-  Seconds next_;  // age at which the next report is due
+  Seconds next_;  // for what was waiting at the last report
+  std::optional<TimePoint> last_report_;
 };
 
 TimePoint after(TimePoint start, Seconds duration);

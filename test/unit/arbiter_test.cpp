@@ -137,6 +137,29 @@ TEST(Arbiter, R05_TheNumberOfStallReportsGrowsLikeALogarithm) {
   EXPECT_EQ(reports, 6U);  // after 1, 2, 4, 8, 16 and 32 s
 }
 
+TEST(Arbiter, EveryStallIsReportedAfterTheWarningTimeHoweverLongAnEarlierOneLasted) {
+  NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(1)});
+  const auto next_report = [&] {
+    const TimePoint start = world.now;
+    while (world.arbiter().take_warnings().empty()) {
+      world.now = *world.arbiter().deadline();
+      world.tick();
+    }
+    return Seconds(world.now - start).count();
+  };
+  world.submit(0, float_request("a"));
+  world.settle();
+  EXPECT_DOUBLE_EQ(next_report(), 1);
+  EXPECT_DOUBLE_EQ(next_report(), 1);
+  EXPECT_DOUBLE_EQ(next_report(), 2);
+  world.submit(1, float_request("a"));
+  world.settle();
+  world.now += 1s;
+  world.submit(0, float_request("b"));
+  world.settle();
+  EXPECT_DOUBLE_EQ(next_report(), 1);
+}
+
 TEST(Arbiter, R06_TheShutdownTimeHoldsEvenWhenItIsShorterThanTheWarningTime) {
   NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(60), .stall_shutdown = Seconds(2)});
   world.submit(0, float_request("x", 1));
@@ -205,6 +228,23 @@ TEST(Arbiter, ALeavingRankThatWillNotWaitFailsWhatItHasSubmitted) {
   world.settle();
   EXPECT_EQ(world.failures(0).at("x").text, "allreduce 'x': rank 0 has left: has waited long enough");
   EXPECT_TRUE(world.stop(1)->abandon);
+}
+
+TEST(Arbiter, ARankThatBreaksOffStopsTheOthersThoughItsBatchesNeverEnd) {
+  NegotiationWorld world(2, {.fusion_threshold = 0});
+  for (const char* name : {"a", "b", "c"}) {
+    for (const int rank : {0, 1}) {
+      world.submit(rank, float_request(name));
+      world.report(rank);
+    }
+  }
+  world.leave(1, {.reason = "internal: out of memory", .at_once = true});
+  world.report(1);
+  while (world.can_receive(0)) world.receive(0);
+  ASSERT_TRUE(world.stop(0));
+  EXPECT_TRUE(world.stop(0)->abandon);
+  EXPECT_EQ(world.stop(0)->reason, "rank 1 has left: internal: out of memory");
+  EXPECT_EQ(world.history(0).size(), 2U);
 }
 
 TEST(Arbiter, ReportsThatContradictThemselvesAreErrorsThatNameTheRank) {

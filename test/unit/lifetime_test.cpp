@@ -145,6 +145,22 @@ TEST(Lifetime, R40_WhatARankThatLeavesHasNotSubmittedFailsOnTheOthers) {
   }
 }
 
+TEST(Lifetime, ALeaveThatFailsMoreThanAMessageHoldsReachesAll) {
+  run_world(3, [](Runtime& runtime) {
+    std::vector<float> values(1000, 1.0F);
+    if (runtime.rank() != 0) {
+      std::vector<Handle> handles;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::string name = "a tensor that rank 0 never submits " + std::to_string(i);
+        handles.push_back(runtime.allreduce_async(std::span(values).subspan(i, 1), {.name = name}));
+      }
+      for (const Handle& handle : handles) EXPECT_THROW(handle.wait(), ShutDownError);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));  // most are waiting by then
+    }
+  });
+}
+
 TEST(Lifetime, R28_TheFirstToLeaveEndsTheRuntimeOnAllRanksWithItsReason) {
   std::latch left(1);
   run_world(2, [&](Runtime& runtime) {

@@ -279,6 +279,15 @@ TEST(Names, TooManyOperationsWithoutAreRefused) {
     }
     for (const Handle& handle : handles) handle.wait();
     EXPECT_TRUE(all_are(std::vector<float>(values.begin(), values.begin() + 4096), 2.0F));
+    // The refused one has not shifted the pairing of those that follow.
+    std::vector<float> first{1};
+    std::vector<float> second{10};
+    const Handle one = runtime.allreduce_async(std::span(first), {.op = ReduceOp::sum});
+    const Handle other = runtime.allreduce_async(std::span(second), {.op = ReduceOp::sum});
+    one.wait();
+    other.wait();
+    EXPECT_EQ(first[0], 2.0F);
+    EXPECT_EQ(second[0], 20.0F);
   });
 }
 

@@ -18,10 +18,10 @@ namespace hvd {
 
 // As init(), over the ranks of `communicator`, which hvd duplicates and leaves alone. MPI must have been initialised
 // with MPI_THREAD_SERIALIZED or more: hvd's coordinator thread makes MPI calls. With SERIALIZED the program makes none
-// of its own while operations are in flight. Throws InvalidArgumentError otherwise.
+// of its own from init() to shutdown(), and has one runtime. Throws InvalidArgumentError otherwise.
 HVD_API void init(MPI_Comm communicator, const Config& config = Config::from_environment());
 
-// A further runtime over the ranks of `communicator`; collective.
+// A further runtime over the ranks of `communicator`; collective. It must be gone before MPI is finalised.
 HVD_API std::unique_ptr<Runtime> make_runtime(MPI_Comm communicator, const Config& config = Config::from_environment());
 
 }  // namespace hvd

@@ -9,7 +9,7 @@ namespace hvd {
 
 // Names identify an operation across ranks: all ranks use the same one, and it may not be in flight twice on one rank.
 // They are opaque bytes without NUL, at most max_name_bytes long. Operations without a name are paired by the order in
-// which each rank submits them.
+// which each rank submits them. A name is remembered until shutdown(): use the same ones again and again.
 inline constexpr std::size_t max_name_bytes = 8192;
 
 // The ranks that take part in an operation; 0 is the set of all ranks.
