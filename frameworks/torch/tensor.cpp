@@ -8,7 +8,6 @@ namespace hvd::torch {
 
 DataType data_type(::torch::ScalarType type) {
   switch (type) {
-    case ::torch::kBool:  // one byte, 0 or 1
     case ::torch::kUInt8:
       return DataType::u8;
     case ::torch::kInt8:
@@ -27,6 +26,12 @@ DataType data_type(::torch::ScalarType type) {
       return DataType::f32;
     case ::torch::kFloat64:
       return DataType::f64;
+    case ::torch::kBool:
+      return DataType::boolean;
+    case ::torch::kComplexFloat:
+      return DataType::c64;
+    case ::torch::kComplexDouble:
+      return DataType::c128;
     default:
       throw InvalidArgumentError(fmt::format("tensors of type {} are not supported", ::c10::toString(type)));
   }

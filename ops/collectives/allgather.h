@@ -1,38 +1,36 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "collectives/chunk_stream.h"
-#include "collectives/collective.h"
 #include "collectives/fused_view.h"
+#include "collectives/participants.h"
+#include "collectives/slot_collective.h"
 
 namespace hvd {
 
-// Every rank's block to everyone, chunk by chunk: each rank packs its block into its slot and sends it to the leaders
-// of the other hosts, which receive it into that rank's slot of their segment; everyone copies all slots out. Blocks
-// may differ in size and be empty; the number of chunks is that of the largest block.
-class Allgather final : public Collective {
+// Allgather, and gather to one rank, of a batch: each rank packs its block into its slot, chunk by chunk; those who
+// take copy all slots out. Blocks may differ in size and be empty; the number of chunks is that of the largest block.
+// Bytes in shared memory: each rank's block once in, all blocks out on each taker; across hosts: each block once to
+// each other host that has a taker.
+class Allgather final : public SlotCollective {
  public:
-  // outputs[r]: where rank r's block goes; its size is the block's. `input` has the size of outputs[own rank].
-  Allgather(ChunkStream& stream, FusedInput input, std::vector<FusedOutput> outputs);
-
-  Progress step() override;
-  Phase phase() const override;
+  // blocks[r]: bytes that rank r gives, 0 unless it contributes. `input` has blocks[own rank] bytes. outputs[r]: where
+  // rank r's block goes; empty on a rank that takes nothing. Their memory outlives the collective.
+  Allgather(ChunkStream& stream, Participants participants, std::vector<std::size_t> blocks, FusedInput input,
+            std::vector<FusedOutput> outputs);
 
  private:
-  bool pack();
-  bool unpack();
-  std::size_t begin(std::uint64_t chunk) const { return (chunk - first_) * stream_.chunk_bytes(); }
+  Range read_on(std::uint64_t chunk, int rank, int host) const override;
+  bool reads(std::uint64_t chunk) const override;
+  std::size_t pack(std::uint64_t chunk, std::byte* slot) override;
+  std::size_t unpack(std::uint64_t chunk) override;
+  std::size_t begin(std::uint64_t chunk) const { return chunk * stream().chunk_bytes(); }
   std::size_t size(std::uint64_t chunk, int rank) const;
 
-  ChunkStream& stream_;
+  Participants participants_;
+  std::vector<std::size_t> blocks_;
   FusedInput input_;
   std::vector<FusedOutput> outputs_;
-  std::uint64_t first_ = 0;
-  std::uint64_t count_ = 0;
-  std::uint64_t packed_ = 0;
-  std::uint64_t unpacked_ = 0;
 };
 
 }  // namespace hvd

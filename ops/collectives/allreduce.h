@@ -6,26 +6,31 @@
 #include "collectives/chunk_stream.h"
 #include "collectives/collective.h"
 #include "collectives/fused_view.h"
+#include "collectives/participants.h"
 #include "cpu/reduce.h"
 
 namespace hvd {
 
-// Allreduce of a batch, chunk by chunk, in the order of ranks within a host and of hosts across them, so that every
-// rank gets the same bits:
+// Allreduce, and reduce to one rank, of a batch, chunk by chunk, in the order of ranks within a host and of hosts
+// across them, so that every rank gets the same bits:
 //
 //   one host:   pack own slot ──► reduce own slice of all slots ──► unpack the result
 //   several:    pack own slot ──► sum own slice of the host's slots ──► leaders exchange the hosts' sums
 //                             ──► reduce own slice of the hosts' sums ──► unpack the result
 //
-// A rank may be in different phases with up to `depth` chunks. Small batches on one host take one round instead of two:
-// every rank reduces everything itself. Bytes per rank in shared memory: n in, n out; across hosts (h of them): h - 1
-// times the chunk from each leader.
+// A rank may be in different phases with up to `depth` chunks. Slices are shared among the contributors of a host; only
+// hosts that have a taker get sums and reduce them. A rank that has joined is through at once, unless it leads a host
+// whose contributors need it to exchange. Small batches on one host take one round instead of two: every taker reduces
+// everything itself. Bytes per rank in shared memory: n in, n out; across hosts (h of them): h - 1 times the chunk from
+// each leader, or once where one rank takes.
 class Allreduce final : public Collective {
  public:
   static constexpr std::size_t one_shot_bytes = std::size_t{8} << 10;
 
-  // Input and output have equal sizes; their memory outlives the collective.
-  Allreduce(ChunkStream& stream, const cpu::Reduction& reduction, FusedInput input, FusedOutput output);
+  // `bytes`: of the batch. `input` has them where this rank contributes, `output` where it takes; else they are empty.
+  // Their memory outlives the collective and may be the same.
+  Allreduce(ChunkStream& stream, Participants participants, const cpu::Reduction& reduction, std::size_t bytes,
+            FusedInput input, FusedOutput output);
 
   Progress step() override;
   Phase phase() const override;
@@ -41,26 +46,34 @@ class Allreduce final : public Collective {
   bool exchange_sums();
   bool reduce();
   bool unpack();
-  bool unpack_one_shot();
+  void take(std::uint64_t chunk);
+  void reduce_in_one_shot();
+  std::uint64_t through() const;                 // chunks that are through all phases before unpacking
   Range elements_of(std::uint64_t chunk) const;  // in the batch
   Range my_slice(std::uint64_t chunk) const;     // in the chunk
   std::vector<const std::byte*> local_slots(std::uint64_t chunk, std::size_t first_element) const;
   bool hosts_summed(std::uint64_t chunk) const;
 
   ChunkStream& stream_;
+  Participants participants_;
   cpu::Reduction reduction_;
   FusedInput input_;
   FusedOutput output_;
+  int host_;
+  std::span<const int> contributors_;  // on this host
+  bool across_;                        // sums cross hosts
+  bool exchanges_;                     // this rank sends and receives them
+  bool takes_;
   std::size_t element_bytes_;
   std::size_t total_elements_;
   std::size_t chunk_elements_;
   bool one_shot_;
-  std::uint64_t first_;
   std::uint64_t count_;
-  // Chunks that are through each phase on this rank.
+  std::uint64_t first_;
+  // Chunks that are through each phase on this rank; all of them where it has no part in the phase.
   std::uint64_t packed_ = 0;
   std::uint64_t summed_ = 0;
-  std::uint64_t exchanged_ = 0;  // leaders
+  std::uint64_t exchanged_ = 0;
   std::uint64_t reduced_ = 0;
   std::uint64_t unpacked_ = 0;
 };

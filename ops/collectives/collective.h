@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include <hvd/error.h>
 
 namespace hvd {
 
@@ -15,9 +18,13 @@ class Collective {
  public:
   virtual ~Collective() = default;
   // advanced: something was done, call again. waiting: other ranks must come first; their progress rings this rank's
-  // bell.
+  // bell, unless it comes by message: between hosts, or where needs_polling().
   virtual Progress step() = 0;
   virtual Phase phase() const = 0;
+  // Once done: what has gone wrong, alike on all ranks.
+  virtual std::optional<Failure> failure() const { return std::nullopt; }
+  // Waits for messages even from ranks of this host: call step() now and then without being rung.
+  virtual bool needs_polling() const { return false; }
 };
 
 }  // namespace hvd

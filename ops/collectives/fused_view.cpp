@@ -31,19 +31,6 @@ Byte* FusedView<Byte>::contiguous(std::size_t offset, std::size_t count) const {
   return offset + count <= piece.begin + piece.bytes ? piece.data + (offset - piece.begin) : nullptr;
 }
 
-template <typename Byte>
-template <typename Visit>
-void FusedView<Byte>::for_each_part(std::size_t offset, std::size_t count, const Visit& visit) const {
-  for (std::size_t done = 0; done < count;) {
-    last_ = piece_at(offset + done);
-    const Piece& piece = pieces_[last_];
-    const std::size_t skip = offset + done - piece.begin;
-    const std::size_t part = std::min(count - done, piece.bytes - skip);
-    visit(piece.data + skip, part, done);
-    done += part;
-  }
-}
-
 template class FusedView<const std::byte>;
 template class FusedView<std::byte>;
 

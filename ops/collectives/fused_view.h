@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -14,11 +15,18 @@ class FusedView {
   std::size_t bytes() const { return bytes_; }
   // The memory itself when [offset, offset + count) lies within one piece, else nullptr.
   Byte* contiguous(std::size_t offset, std::size_t count) const;
-
- protected:
   // Calls visit(memory, count, position within the range) for each part of the range.
   template <typename Visit>
-  void for_each_part(std::size_t offset, std::size_t count, const Visit& visit) const;
+  void for_each_part(std::size_t offset, std::size_t count, const Visit& visit) const {
+    for (std::size_t done = 0; done < count;) {
+      last_ = piece_at(offset + done);
+      const Piece& piece = pieces_[last_];
+      const std::size_t skip = offset + done - piece.begin;
+      const std::size_t part = std::min(count - done, piece.bytes - skip);
+      visit(piece.data + skip, part, done);
+      done += part;
+    }
+  }
 
  private:
   struct Piece {

@@ -3,12 +3,15 @@
 namespace hvd {
 
 void RemoteChunks::send(std::uint64_t chunk, int rank, BytesView data) {
-  if (!data.empty()) sending_.push_back({chunk, transport_.send_data(rank, data)});
+  if (data.empty()) return;
+  sending_.push_back({chunk, transport_.send_data(world_rank(rank), members_.channel, data)});
+  stats_.bytes_sent += data.size();
 }
 
 void RemoteChunks::expect(std::uint64_t chunk, int rank, std::span<std::byte> data,
                           std::atomic<std::uint64_t>& arrived) {
-  expected_[rank].push_back({chunk, data.empty() ? nullptr : transport_.receive_data(rank, data), &arrived});
+  auto transfer = data.empty() ? nullptr : transport_.receive_data(world_rank(rank), members_.channel, data);
+  expected_[rank].push_back({chunk, std::move(transfer), &arrived});
 }
 
 bool RemoteChunks::poll() {

@@ -6,15 +6,18 @@
 #include <map>
 #include <memory>
 
+#include "collectives/data_stats.h"
+#include "transport/members.h"
 #include "transport/transport.h"
 
 namespace hvd {
 
-// Chunks on their way to and from ranks on other hosts. Those from one rank are taken in the order in which they were
-// expected.
+// Chunks of one process set on their way to and from ranks on other hosts. Those from one rank are taken in the order
+// in which they were expected. Ranks are positions in the set.
 class RemoteChunks {
  public:
-  explicit RemoteChunks(Transport& transport) : transport_(transport) {}
+  RemoteChunks(Transport& transport, const Members& members, DataStats& stats)
+      : transport_(transport), members_(members), stats_(stats) {}
 
   void send(std::uint64_t chunk, int rank, BytesView data);
   // Once the data is in, `arrived` becomes chunk + 1. An empty chunk is not sent.
@@ -35,7 +38,11 @@ class RemoteChunks {
     std::atomic<std::uint64_t>* arrived;
   };
 
+  int world_rank(int rank) const { return members_.ranks[static_cast<std::size_t>(rank)]; }
+
   Transport& transport_;
+  const Members& members_;
+  DataStats& stats_;
   std::deque<Sending> sending_;
   std::map<int, std::deque<Expected>> expected_;
 };

@@ -50,6 +50,15 @@ struct Max {
   }
 };
 
+// Of bytes that are 0 or 1.
+struct Or {
+  HVD_INLINE static std::uint8_t apply(std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a | b); }
+};
+
+struct And {
+  HVD_INLINE static std::uint8_t apply(std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a & b); }
+};
+
 enum class Begin { element, accumulator };
 
 // ((s0 op s1) op s2) op s3 over the first k sources; s0 may be an array of accumulators.

@@ -28,6 +28,15 @@ namespace {
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 UInt128;
 
+// What one register holds.
+#if defined(__AVX512F__)
+constexpr std::size_t vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t vector_bytes = 32;
+#else
+constexpr std::size_t vector_bytes = 16;
+#endif
+
 template <typename T>
 HVD_INLINE T read(const std::byte* array, std::size_t i) {
   T value;
@@ -67,6 +76,16 @@ struct Element<bfloat16> {
     return bfloat_to_float(read<std::uint16_t>(array, i));
   }
   HVD_INLINE static void put(std::byte* array, std::size_t i, float value) { write(array, i, float_to_bfloat(value)); }
+};
+
+// Any byte but 0 is true; what is written is 0 or 1.
+template <>
+struct Element<bool> {
+  using Accumulator = std::uint8_t;
+  static constexpr std::size_t width = 1;
+  HVD_INLINE static std::uint8_t get(const std::byte* array, std::size_t i) {
+    return static_cast<std::uint8_t>(read<std::uint8_t>(array, i) != 0);
+  }
 };
 
 // Elements i to i + width - 1 at once, where the compiler does not get there by itself: it knows no f16 conversions.
@@ -139,10 +158,8 @@ template <typename V>
 HVD_INLINE V canonical(V value) {
   if constexpr (std::is_floating_point_v<V>) {
     return value == value ? value : static_cast<V>(__builtin_nanf(""));
-#if defined(__F16C__)
-  } else if constexpr (std::is_same_v<V, FloatLanes>) {
-    return value == value ? value : FloatLanes{} + __builtin_nanf("");
-#endif
+  } else if constexpr (requires { value[0]; }) {
+    return value == value ? value : V{} + __builtin_nanf("");
   } else {
     return value;
   }

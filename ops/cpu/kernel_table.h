@@ -23,6 +23,8 @@ using CombineKernel = void (*)(const std::byte* const* sources, std::byte* out, 
 using LoadKernel = void (*)(const std::byte* in, std::byte* out, std::size_t count, double prescale);
 using StoreKernel = void (*)(const std::byte* accumulators, std::byte* out, std::size_t count, const Finish& finish);
 
+using DotKernel = double (*)(const std::byte* a, const std::byte* b, std::size_t count);
+
 constexpr std::size_t most_first = 4;
 constexpr std::size_t most_next = 3;
 
@@ -32,13 +34,15 @@ struct Combine {
   CombineKernel next[most_next];    // next[k - 1]: an array of accumulators, then k arrays of elements
 };
 
+// Rows and cells that types/dtype_rules.h does not allow are null.
 struct KernelTable {
   Combine combine[data_type_count][reduce_op_count];  // f16, bf16 accumulate in f32, all others in their own type
   Combine sum_128;                                    // elements and accumulators are 128-bit integers
-  LoadKernel load_scaled[data_type_count];            // prescale * element: f16, bf16, f32 to f32, all others to f64
+  LoadKernel load_scaled[data_type_count];            // prescale * element: f16, bf16 to f32, integers to f64
   LoadKernel load_wide[data_type_count];              // integers up to 32 bits to 64 bits, of 64 bits to 128 bits
-  StoreKernel store_scaled[data_type_count];          // from f32 or f64; integers truncate toward zero and saturate
+  StoreKernel store_scaled[data_type_count];          // the way back; integers truncate toward zero and saturate
   StoreKernel store_wide[data_type_count];            // from 64-bit or 128-bit integers, likewise
+  DotKernel dot[data_type_count];                     // floats
 };
 
 namespace generic {

@@ -5,6 +5,8 @@
 #include <cassert>
 
 #include "cpu/kernel_table.h"
+#include "types/dtype_kind.h"
+#include "types/dtype_rules.h"
 
 namespace hvd::cpu {
 
@@ -14,11 +16,14 @@ constexpr std::size_t block_bytes = 4096;  // of accumulators; five of them fit 
 
 enum class Accumulator { f32, f64, own, wide };
 
-constexpr bool is_float(DataType dtype) { return dtype >= DataType::f16; }
+constexpr bool is_integer(DataType dtype) { return kind_of(dtype) == DataKind::integer; }
 
 Accumulator accumulator_of(const Reduction& reduction) {
-  if (is_float(reduction.dtype)) {
+  if (kind_of(reduction.dtype) == DataKind::floating) {
     return reduction.dtype == DataType::f64 ? Accumulator::f64 : Accumulator::f32;
+  }
+  if (!is_integer(reduction.dtype)) {
+    return Accumulator::own;
   }
   if (reduction.prescale != 1.0 || reduction.postscale != 1.0) {
     return Accumulator::f64;
@@ -69,11 +74,13 @@ struct Plan {
 };
 
 Plan plan_of(const Reduction& reduction, bool from_elements, bool to_elements) {
+  assert(reduces(reduction.dtype, reduction.op) && reduction.op != ReduceOp::adasum);
+  assert(scales(reduction.dtype) || (reduction.prescale == 1.0 && reduction.postscale == 1.0));
   assert(reduction.divisor >= 1 && (reduction.divisor == 1 || reduction.op == ReduceOp::average));
   const KernelTable& kernels = active_kernels();
   const auto row = static_cast<std::size_t>(reduction.dtype);
   const Accumulator accumulator = accumulator_of(reduction);
-  const bool converts = !is_float(reduction.dtype) && accumulator != Accumulator::own;
+  const bool converts = is_integer(reduction.dtype) && accumulator != Accumulator::own;
   Plan plan;
   plan.prescale = reduction.prescale;
   plan.finish = finish_of(reduction);

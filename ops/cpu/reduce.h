@@ -10,29 +10,36 @@
 
 namespace hvd::cpu {
 
-// What one allreduce does to each element, folded into a single pass over memory:
+// What one reduction does to each element, folded into a single pass over memory:
 //   out = round( postscale * combine_k( prescale * in_k ) / divisor )
 // combined in the order in which the sources are given, in the accumulator type, rounded once.
 //
 // Floats. Accumulators are f32 for f16, bf16 and f32, and f64 for f64. The result is divided by the divisor if the
 // postscale is 1 (so that an average is exact where it can be), else multiplied once by postscale / divisor. Min
 // and max give NaN if any source does, and of equal values (-0, +0) the first. Every NaN that is written is the
-// positive quiet one without payload. Integers. Sum and product wrap. An average is summed in 64 bits for types of up
-// to 32 bits and in 128 bits for 64-bit types, so that it cannot overflow, and divided with truncation toward zero.
-// With a prescale or postscale other than 1 everything is done in f64, truncated toward zero once at the end, and
-// saturated to the type's range (NaN gives 0).
+// positive quiet one without payload.
+//
+// Complex numbers. Accumulators are of the dtype itself. Sums, averages and scales, which are real, treat the real and
+// the imaginary part as two floats. A product is (ac - bd) + (ad + bc)i, each operation rounded, without the recovery
+// of infinities of C's Annex G. NaNs are canonical in each part.
+//
+// Bool. Sum and max are "or", min and product "and". Any byte but 0 is true; results are 0 or 1.
+//
+// Integers. Sum and product wrap. An average is summed in 64 bits for types of up to 32 bits and in 128 bits for 64-bit
+// types, so that it cannot overflow, and divided with truncation toward zero. With a prescale or postscale other than 1
+// everything is done in f64, truncated toward zero once at the end, and saturated to the type's range (NaN gives 0).
 //
 // The bits of the result do not depend on the instruction set, on alignment, or on how an array is cut into calls.
 struct Reduction {
   DataType dtype = DataType::f32;
-  ReduceOp op = ReduceOp::sum;  // average combines like sum; the divisor makes the difference
+  ReduceOp op = ReduceOp::sum;  // as types/dtype_rules.h allows, but Adasum. Average is a sum with a divisor
   double prescale = 1.0;
   double postscale = 1.0;
   std::int64_t divisor = 1;  // number of ranks for average, else 1
 };
 
-// Bytes of an accumulator. Floats: as above. Integers: 8 with a scale; for an average 8, or 16 if the type has 64 bits;
-// otherwise they are their own accumulators.
+// Bytes of an accumulator. Floats: as above. Integers: 8 with a scale; for an average 8, or 16 if the type has 64 bits.
+// All others are their own accumulators.
 std::size_t accumulator_size(const Reduction& reduction);
 
 // dst[i] = whole reduction over sources[k][i], of one source or more. Pointers are arrays of `count` elements of the

@@ -1,11 +1,8 @@
 #include "mpi/messages.h"
 
-#include <fmt/format.h>
-#include <hvd/error.h>
-
 #include <algorithm>
-#include <climits>
 #include <thread>
+#include <utility>
 
 #include "mpi/environment.h"
 
@@ -14,12 +11,7 @@ namespace hvd::mpi {
 namespace {
 
 constexpr int control_tag = 1;
-constexpr int data_tag = 2;
-
-int byte_count(std::size_t bytes) {
-  if (bytes > INT_MAX) throw InternalError(fmt::format("{} bytes in one MPI message; the limit is {}", bytes, INT_MAX));
-  return static_cast<int>(bytes);
-}
+constexpr int first_data_tag = 2;  // channels follow; MPI has tags up to 32767 at least
 
 bool test(MPI_Request& request) {
   int done = 0;
@@ -27,7 +19,13 @@ bool test(MPI_Request& request) {
   return done != 0;
 }
 
-// A whole message from anybody, if one is there.
+bool test_all(std::vector<MPI_Request>& requests) {
+  int done = 0;
+  check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+  return done != 0;
+}
+
+// An MPI message from anybody, if one is there.
 std::optional<Message> take(MPI_Comm communicator, int tag) {
   int there = 0;
   MPI_Message handle = MPI_MESSAGE_NULL;
@@ -46,79 +44,105 @@ std::optional<Message> take(MPI_Comm communicator, int tag) {
 // A send that is given up goes on: its receiver will take it in, at the latest when it drains.
 class Messages::Sending final : public Transfer {
  public:
-  Sending(Messages& messages, MPI_Request request) : messages_(messages), request_(request) {}
+  Sending(Messages& messages, Requests requests) : messages_(messages), requests_(std::move(requests)) {}
   ~Sending() override {
-    if (request_ != MPI_REQUEST_NULL) messages_.orphans_.push_back(request_);
+    for (const MPI_Request request : requests_) {
+      if (request != MPI_REQUEST_NULL) messages_.orphans_.push_back(request);
+    }
   }
-  bool test() override { return mpi::test(request_); }
+  bool test() override { return test_all(requests_); }
 
  private:
   Messages& messages_;
-  MPI_Request request_;
+  Requests requests_;
 };
 
 class Messages::Receiving final : public Transfer {
  public:
-  Receiving(Messages& messages, int rank, MPI_Request request)
-      : messages_(messages), rank_(static_cast<std::size_t>(rank)), request_(request) {}
+  Receiving(Messages& messages, int rank, Requests requests)
+      : messages_(messages), rank_(static_cast<std::size_t>(rank)), requests_(std::move(requests)) {}
   ~Receiving() override {
-    if (request_ == MPI_REQUEST_NULL || finalized()) return;
-    MPI_Status status;
-    int cancelled = 0;
-    MPI_Cancel(&request_);
-    MPI_Wait(&request_, &status);  // local after a cancel
-    MPI_Test_cancelled(&status, &cancelled);
-    if (cancelled == 0) ++messages_.received_[rank_];
+    if (requests_.empty() || finalized()) return;
+    for (MPI_Request& request : requests_) {
+      MPI_Status status;
+      int cancelled = 0;
+      if (MPI_Cancel(&request) != MPI_SUCCESS || MPI_Wait(&request, &status) != MPI_SUCCESS) continue;
+      MPI_Test_cancelled(&status, &cancelled);  // waiting is local after a cancel
+      if (cancelled == 0) ++messages_.received_[rank_];
+    }
   }
   bool test() override {
-    if (request_ == MPI_REQUEST_NULL) return true;
-    if (!mpi::test(request_)) return false;
-    ++messages_.received_[rank_];
+    if (requests_.empty()) return true;
+    if (!test_all(requests_)) return false;
+    messages_.received_[rank_] += static_cast<std::int64_t>(requests_.size());
+    requests_.clear();
     return true;
   }
 
  private:
   Messages& messages_;
   std::size_t rank_;
-  MPI_Request request_;
+  Requests requests_;
 };
 
-Messages::Messages(MPI_Comm communicator, int size)
-    : communicator_(communicator), sent_(static_cast<std::size_t>(size)), received_(static_cast<std::size_t>(size)) {}
+Messages::Messages(MPI_Comm communicator, int size, std::size_t limit)
+    : communicator_(communicator),
+      limit_(limit),
+      sent_(static_cast<std::size_t>(size)),
+      received_(static_cast<std::size_t>(size)) {}
 
-std::unique_ptr<Transfer> Messages::send_data(int rank, BytesView data) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, communicator_, &request),
-        "MPI_Isend");
-  ++sent_[static_cast<std::size_t>(rank)];
-  return std::make_unique<Sending>(*this, request);
+Messages::Requests Messages::start_sends(int rank, int tag, BytesView data, const std::vector<Piece>& pieces) {
+  Requests requests;
+  for (const Piece& piece : pieces) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Isend(data.data() + piece.begin, static_cast<int>(piece.count), MPI_BYTE, rank, tag, communicator_,
+                    &request),
+          "MPI_Isend");
+    requests.push_back(request);
+  }
+  sent_[static_cast<std::size_t>(rank)] += static_cast<std::int64_t>(pieces.size());
+  return requests;
 }
 
-std::unique_ptr<Transfer> Messages::receive_data(int rank, std::span<std::byte> data) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Irecv(data.data(), byte_count(data.size()), MPI_BYTE, rank, data_tag, communicator_, &request),
-        "MPI_Irecv");
-  return std::make_unique<Receiving>(*this, rank, request);
+std::unique_ptr<Transfer> Messages::send_data(int rank, int channel, BytesView data) {
+  return std::make_unique<Sending>(*this,
+                                   start_sends(rank, first_data_tag + channel, data, plan_counts(data.size(), limit_)));
+}
+
+std::unique_ptr<Transfer> Messages::receive_data(int rank, int channel, std::span<std::byte> data) {
+  Requests requests;
+  for (const Piece& piece : plan_counts(data.size(), limit_)) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Irecv(data.data() + piece.begin, static_cast<int>(piece.count), MPI_BYTE, rank, first_data_tag + channel,
+                    communicator_, &request),
+          "MPI_Irecv");
+    requests.push_back(request);
+  }
+  return std::make_unique<Receiving>(*this, rank, std::move(requests));
 }
 
 void Messages::send_control(int rank, Bytes message) {
   control_idle(rank);  // forgets what has left
-  auto& [bytes, request] = control_[rank].emplace_back(std::move(message), MPI_REQUEST_NULL);
-  check(MPI_Isend(bytes.data(), byte_count(bytes.size()), MPI_BYTE, rank, control_tag, communicator_, &request),
-        "MPI_Isend");
-  ++sent_[static_cast<std::size_t>(rank)];
+  ControlSending& sending = control_[rank].emplace_back(ControlSending{std::move(message), Requests{}});
+  sending.requests = start_sends(rank, control_tag, sending.bytes, plan_ended_counts(sending.bytes.size(), limit_));
 }
 
 bool Messages::control_idle(int rank) {
   auto& queue = control_[rank];
-  while (!queue.empty() && test(queue.front().second)) queue.pop_front();
+  while (!queue.empty() && test_all(queue.front().requests)) queue.pop_front();
   return queue.empty();
 }
 
 std::optional<Message> Messages::poll_control() {
-  auto message = take(communicator_, control_tag);
-  if (message) ++received_[static_cast<std::size_t>(message->sender)];
-  return message;
+  while (auto message = take(communicator_, control_tag)) {
+    ++received_[static_cast<std::size_t>(message->sender)];
+    Bytes& arriving = arriving_[message->sender];
+    const bool is_last = message->bytes.size() < limit_;
+    if (is_last && arriving.empty()) return message;
+    arriving.insert(arriving.end(), message->bytes.begin(), message->bytes.end());
+    if (is_last) return Message{.sender = message->sender, .bytes = std::exchange(arriving, {})};
+  }
+  return std::nullopt;
 }
 
 bool Messages::drop_one() {

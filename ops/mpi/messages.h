@@ -9,21 +9,23 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "transport/count_plan.h"
 #include "transport/transport.h"
 
 namespace hvd::mpi {
 
-// Point-to-point messages over one communicator, counted, so that at the end every rank can receive exactly what was
-// still under way to it: a message left behind would be found by the next communicator that gets the same context id.
+// Point-to-point messages over one communicator, cut into MPI messages of at most `limit` bytes, which are counted, so
+// that at the end every rank can receive exactly what was still under way to it: a message left behind would be found
+// by the next communicator that gets the same context id.
 class Messages {
  public:
-  Messages(MPI_Comm communicator, int size);
+  // All ranks have the same limit, at most INT_MAX.
+  Messages(MPI_Comm communicator, int size, std::size_t limit);
 
-  std::unique_ptr<Transfer> send_data(int rank, BytesView data);
-  std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data);
+  std::unique_ptr<Transfer> send_data(int rank, int channel, BytesView data);
+  std::unique_ptr<Transfer> receive_data(int rank, int channel, std::span<std::byte> data);
   void send_control(int rank, Bytes message);
   bool control_idle(int rank);
   std::optional<Message> poll_control();
@@ -35,14 +37,22 @@ class Messages {
  private:
   class Sending;
   class Receiving;
+  using Requests = std::vector<MPI_Request>;
+  struct ControlSending {
+    Bytes bytes;
+    Requests requests;
+  };
 
+  Requests start_sends(int rank, int tag, BytesView data, const std::vector<Piece>& pieces);
   bool drop_one();
   bool sends_done();
 
   MPI_Comm communicator_;
-  std::map<int, std::deque<std::pair<Bytes, MPI_Request>>> control_;
-  std::vector<MPI_Request> orphans_;  // sends whose transfer has been given up
-  std::vector<std::int64_t> sent_;    // messages, by rank
+  std::size_t limit_;
+  std::map<int, std::deque<ControlSending>> control_;
+  std::map<int, Bytes> arriving_;   // by rank: the pieces that have come of a control message
+  Requests orphans_;                // sends whose transfer has been given up
+  std::vector<std::int64_t> sent_;  // MPI messages, by rank
   std::vector<std::int64_t> received_;
 };
 

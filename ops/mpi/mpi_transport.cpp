@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hvd/error.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "mpi/communicator.h"
 #include "mpi/environment.h"
 #include "mpi/messages.h"
+#include "shm/named_memory.h"
 
 namespace hvd {
 
@@ -78,26 +80,25 @@ MPI_Comm arrived(MPI_Comm communicator, std::chrono::duration<double> limit) {
   return communicator;
 }
 
-// What follows depends on the setting: unlike ones would leave ranks in unlike calls.
-void require_same_everywhere(const Communicator& world, std::span<const int> pretended,
+// What follows depends on the setting: unlike ones would leave ranks in unlike calls, or in unlike messages.
+void require_same_everywhere(const Communicator& world, std::uint64_t mine, const char* setting,
                              std::chrono::duration<double> limit) {
-  std::uint64_t mine = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const int count : pretended) mine = (mine ^ static_cast<std::uint64_t>(count)) * 0x100000001b3ULL;
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get(), &request), "MPI_Iallgather");
   finish(request, world.size(), limit);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    throw InvalidArgumentError(
-        fmt::format("init: config differs: test_topology (HVD_TEST_TOPOLOGY): [{}] has another value than [0]", rank));
+    throw InvalidArgumentError(fmt::format("init: config differs: {}: [{}] has another value than [0]", setting, rank));
   }
 }
 
 // By rank, the world rank of its host's first rank.
 std::vector<int> find_hosts(const Communicator& world, std::span<const int> pretended,
                             std::chrono::duration<double> limit) {
-  require_same_everywhere(world, pretended, limit);
+  std::uint64_t digest = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const int count : pretended) digest = (digest ^ static_cast<std::uint64_t>(count)) * 0x100000001b3ULL;
+  require_same_everywhere(world, digest, "test_topology (HVD_TEST_TOPOLOGY)", limit);
   if (!pretended.empty()) return Topology::hosts_from_counts(pretended, world.size());
   const Communicator host = Communicator::split_by_shared_memory(world);
   int leader = world.rank();
@@ -107,13 +108,19 @@ std::vector<int> find_hosts(const Communicator& world, std::span<const int> pret
   return hosts;
 }
 
+std::size_t agreed_max_count(const Communicator& world, std::int64_t max_count, std::chrono::duration<double> limit) {
+  require_same_everywhere(world, static_cast<std::uint64_t>(max_count), "mpi_max_count (HVD_MPI_MAX_COUNT)", limit);
+  return static_cast<std::size_t>(max_count <= 0 ? INT_MAX : std::min<std::int64_t>(max_count, INT_MAX));
+}
+
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(MPI_Comm communicator, std::span<const int> pretended, std::chrono::duration<double> limit)
+  MpiTransport(MPI_Comm communicator, std::span<const int> pretended, std::chrono::duration<double> limit,
+               std::int64_t max_count)
       : world_(Communicator::duplicate(arrived(communicator, limit))),
         topology_(world_.rank(), find_hosts(world_, pretended, limit)),
         host_(Communicator::split(world_, topology_.host())),
-        messages_(world_.get(), topology_.size()) {}
+        messages_(world_.get(), topology_.size(), agreed_max_count(world_, max_count, limit)) {}
 
   const Topology& topology() const override { return topology_; }
 
@@ -149,9 +156,16 @@ class MpiTransport final : public Transport {
     return std::make_unique<WindowMemory>(host_, bytes);
   }
 
-  std::unique_ptr<Transfer> send_data(int rank, BytesView data) override { return messages_.send_data(rank, data); }
-  std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data) override {
-    return messages_.receive_data(rank, data);
+  // Pretended hosts are one machine: their ranks must not meet in one memory.
+  std::unique_ptr<SharedMemory> try_share(const std::string& key, std::size_t bytes, int members_on_host) override {
+    return try_share_by_name(fmt::format("{}-{}", key, topology_.host()), bytes, members_on_host);
+  }
+
+  std::unique_ptr<Transfer> send_data(int rank, int channel, BytesView data) override {
+    return messages_.send_data(rank, channel, data);
+  }
+  std::unique_ptr<Transfer> receive_data(int rank, int channel, std::span<std::byte> data) override {
+    return messages_.receive_data(rank, channel, data);
   }
   void send_control(int rank, Bytes message) override { messages_.send_control(rank, std::move(message)); }
   bool control_idle(int rank) override { return messages_.control_idle(rank); }
@@ -182,8 +196,8 @@ class MpiTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator, std::span<const int> pretended_ranks_per_host,
-                                              std::chrono::duration<double> limit) {
-  return std::make_unique<MpiTransport>(communicator, pretended_ranks_per_host, limit);
+                                              std::chrono::duration<double> limit, std::int64_t max_count) {
+  return std::make_unique<MpiTransport>(communicator, pretended_ranks_per_host, limit, max_count);
 }
 
 }  // namespace hvd

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "shm/segment.h"
+#include "shm/host_segment.h"
 
 namespace hvd {
 
@@ -11,7 +12,7 @@ namespace hvd {
 // only.
 class HostBells {
  public:
-  HostBells(Segment& segment, const Topology& topology)
+  HostBells(HostSegment& segment, const Topology& topology)
       : segment_(&segment),
         local_rank_(topology.local_rank()),
         late_(static_cast<std::size_t>(topology.local_size())) {}
@@ -21,9 +22,9 @@ class HostBells {
     const Bell::Sleeper who = segment_->bell(local_rank).ring();
     if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) ring_late(local_rank);
   }
-  // For progress of a chunk, which a rank with nothing in flight does not wait for.
-  void ring_others() {
-    for (int r = 0; r < static_cast<int>(late_.size()); ++r) {
+  // For progress of an operation, which a rank with nothing in flight does not wait for. This rank is left out.
+  void ring_others(std::span<const int> local_ranks) {
+    for (const int r : local_ranks) {
       if (r != local_rank_ && segment_->bell(r).ring() == Bell::Sleeper::socket) ring_late(r);
     }
   }
@@ -49,7 +50,7 @@ class HostBells {
     any_late_ = true;
   }
 
-  Segment* segment_;
+  HostSegment* segment_;
   int local_rank_;
   std::vector<bool> late_;
   bool any_late_ = false;

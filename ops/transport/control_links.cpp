@@ -22,7 +22,7 @@ Bytes framed(BytesView message) {
 
 }  // namespace
 
-ControlLinks::ControlLinks(Transport& transport, Segment& segment, HostBells& bells)
+ControlLinks::ControlLinks(Transport& transport, HostSegment& segment, HostBells& bells)
     : transport_(transport), bells_(bells) {
   const Topology& topology = transport.topology();
   has_remote_peers_ = topology.rank() == root ? topology.host_count() > 1 : !topology.is_local(root);

@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "shm/host_bells.h"
-#include "shm/segment.h"
+#include "shm/host_segment.h"
 #include "transport/transport.h"
 
 namespace hvd {
 
-// Whole control messages between the root (rank 0) and every other rank: over rings in the shared segment within the
+// Whole control messages between the root (rank 0) and every other rank: over rings in the host's segment within the
 // root's host, over the transport from other hosts. Progress token only; nothing blocks.
 class ControlLinks {
  public:
   // Longest message that is believed; a longer one is an InternalError that names the sender.
   static constexpr std::uint64_t max_message_bytes = std::uint64_t{1} << 30;
 
-  ControlLinks(Transport& transport, Segment& segment, HostBells& bells);
+  ControlLinks(Transport& transport, HostSegment& segment, HostBells& bells);
 
   // Root: any other rank. Others: the root only.
   void send(int rank, Bytes message);

@@ -1,39 +1,35 @@
 #include "transport/in_process.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <hvd/error.h>
 #include <algorithm>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
-#include <new>
 #include <utility>
 
 namespace hvd {
 
 namespace {
 
-constexpr std::align_val_t page{4096};
-
-struct PageDelete {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, page); }
-};
-
 // One block of memory that several ranks hold.
-class HeapMemory final : public SharedMemory {
+class PageMemory final : public SharedMemory {
  public:
   using Block = std::shared_ptr<std::byte[]>;
 
+  // Pages come zero-filled, as they are touched, and go back when they are freed.
   static Block make(std::size_t bytes) {
-    auto* memory = static_cast<std::byte*>(::operator new[](bytes, page));
-    std::memset(memory, 0, bytes);
-    return {memory, PageDelete{}};
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw InternalError(fmt::format("no memory for {} bytes", bytes));
+    return {static_cast<std::byte*>(memory), [bytes](std::byte* pages) { ::munmap(pages, bytes); }};
   }
 
-  HeapMemory(Block block, std::size_t size) : block_(std::move(block)), size_(size) {}
+  PageMemory(Block block, std::size_t size) : block_(std::move(block)), size_(size) {}
   std::span<std::byte> bytes() override { return {block_.get(), size_}; }
 
  private:
@@ -45,6 +41,14 @@ class HeapMemory final : public SharedMemory {
 
 class InProcessHub {
  public:
+  // Of data messages.
+  struct Route {
+    int from;
+    int to;
+    int channel;
+    friend auto operator<=>(const Route&, const Route&) = default;
+  };
+
   explicit InProcessHub(int size) : inboxes_(static_cast<std::size_t>(size)) {}
 
   // Every rank of the group contributes bytes; returns all contributions, by rank, once the last one is in.
@@ -79,34 +83,61 @@ class InProcessHub {
     return message;
   }
 
-  void put_data(int from, int to, BytesView data) {
+  // The first to ask makes the block.
+  PageMemory::Block share(const std::pair<int, std::string>& host_and_key, std::size_t bytes, int members) {
     const std::scoped_lock lock(mutex_);
-    data_[{from, to}].emplace_back(data.begin(), data.end());
+    auto [entry, is_new] = shared_.try_emplace(host_and_key);
+    if (is_new) entry->second.block = PageMemory::make(bytes);
+    PageMemory::Block block = entry->second.block;
+    if (++entry->second.taken == members) shared_.erase(entry);
+    return block;
   }
-  bool take_data(int from, int to, std::span<std::byte> data) {
+
+  void put_data(const Route& route, BytesView data) {
     const std::scoped_lock lock(mutex_);
-    auto& queue = data_[{from, to}];
-    if (queue.empty()) return false;
-    if (queue.front().size() != data.size()) {
-      throw InternalError(fmt::format("rank {} sent {} bytes to rank {}, which expected {}", from, queue.front().size(),
-                                      to, data.size()));
+    Mailbox& box = data_[route];
+    box.messages.emplace(box.sent++, Bytes(data.begin(), data.end()));
+  }
+  // The n-th to expect gets the n-th message, whoever looks first.
+  std::uint64_t expect_data(const Route& route) {
+    const std::scoped_lock lock(mutex_);
+    return data_[route].expected++;
+  }
+  bool take_data(const Route& route, std::uint64_t number, std::span<std::byte> data) {
+    const std::scoped_lock lock(mutex_);
+    auto& messages = data_[route].messages;
+    const auto message = messages.find(number);
+    if (message == messages.end()) return false;
+    if (message->second.size() != data.size()) {
+      throw InternalError(fmt::format("rank {} sent {} bytes to rank {}, which expected {}", route.from,
+                                      message->second.size(), route.to, data.size()));
     }
-    std::ranges::copy(queue.front(), data.begin());
-    queue.pop_front();
+    std::ranges::copy(message->second, data.begin());
+    messages.erase(message);
     return true;
   }
 
  private:
+  struct Mailbox {
+    std::uint64_t sent = 0;
+    std::uint64_t expected = 0;
+    std::map<std::uint64_t, Bytes> messages;
+  };
   struct Meeting {
     std::map<int, Bytes> contributions;
     bool complete = false;
+  };
+  struct Shared {
+    PageMemory::Block block;
+    int taken = 0;
   };
 
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<int, std::shared_ptr<Meeting>> meetings_;
   std::vector<std::deque<Message>> inboxes_;
-  std::map<std::pair<int, int>, std::deque<Bytes>> data_;
+  std::map<Route, Mailbox> data_;
+  std::map<std::pair<int, std::string>, Shared> shared_;
 };
 
 namespace {
@@ -118,14 +149,14 @@ class Sent final : public Transfer {
 
 class Receiving final : public Transfer {
  public:
-  Receiving(InProcessHub& hub, int from, int to, std::span<std::byte> data)
-      : hub_(hub), from_(from), to_(to), data_(data) {}
-  bool test() override { return done_ = done_ || hub_.take_data(from_, to_, data_); }
+  Receiving(InProcessHub& hub, const InProcessHub::Route& route, std::span<std::byte> data)
+      : hub_(hub), route_(route), number_(hub.expect_data(route)), data_(data) {}
+  bool test() override { return done_ = done_ || hub_.take_data(route_, number_, data_); }
 
  private:
   InProcessHub& hub_;
-  int from_;
-  int to_;
+  InProcessHub::Route route_;
+  std::uint64_t number_;
   std::span<std::byte> data_;
   bool done_ = false;
 };
@@ -148,27 +179,31 @@ class InProcessTransport final : public Transport {
   std::unique_ptr<SharedMemory> share(std::size_t bytes, std::chrono::duration<double> limit) override {
     // The leader makes the block; the others learn of it through a pointer to its owner, alive until all have met
     // again.
-    HeapMemory::Block block;
-    if (topology_.is_leader()) block = HeapMemory::make(bytes);
-    const HeapMemory::Block* mine = &block;
+    PageMemory::Block block;
+    if (topology_.is_leader()) block = PageMemory::make(bytes);
+    const PageMemory::Block* mine = &block;
     Bytes pointer(sizeof(mine));
     std::memcpy(pointer.data(), &mine, sizeof(mine));
     const auto met = meet_on_host(pointer, limit);
     if (!topology_.is_leader()) {
-      const HeapMemory::Block* leaders = nullptr;
+      const PageMemory::Block* leaders = nullptr;
       std::memcpy(&leaders, met.begin()->second.data(), sizeof(leaders));
       block = *leaders;
     }
     meet_on_host({}, limit);
-    return std::make_unique<HeapMemory>(std::move(block), bytes);
+    return std::make_unique<PageMemory>(std::move(block), bytes);
   }
 
-  std::unique_ptr<Transfer> send_data(int rank, BytesView data) override {
-    hub_->put_data(topology_.rank(), rank, data);
+  std::unique_ptr<SharedMemory> try_share(const std::string& key, std::size_t bytes, int members_on_host) override {
+    return std::make_unique<PageMemory>(hub_->share({topology_.host(), key}, bytes, members_on_host), bytes);
+  }
+
+  std::unique_ptr<Transfer> send_data(int rank, int channel, BytesView data) override {
+    hub_->put_data({topology_.rank(), rank, channel}, data);
     return std::make_unique<Sent>();
   }
-  std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data) override {
-    return std::make_unique<Receiving>(*hub_, rank, topology_.rank(), data);
+  std::unique_ptr<Transfer> receive_data(int rank, int channel, std::span<std::byte> data) override {
+    return std::make_unique<Receiving>(*hub_, InProcessHub::Route{rank, topology_.rank(), channel}, data);
   }
 
   void send_control(int rank, Bytes message) override { hub_->post(topology_.rank(), rank, std::move(message)); }

@@ -23,7 +23,7 @@ class SharedMemory {
   virtual std::span<std::byte> bytes() = 0;
 };
 
-// A message under way to or from a rank on another host.
+// A message under way to or from another rank.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -40,7 +40,8 @@ struct Message {
 // CPU.
 //
 // Threads: one at a time (the holder of the progress token), after construction by the thread that joins.
-// Ordering: messages of one kind between two ranks arrive in the order sent.
+// Ordering: control messages between two ranks arrive in the order sent, and so do data messages of one channel; those
+// of different channels do not see each other.
 // Failure: throws InternalError. allgather() and share() throw StallError when a rank does not come
 // within the time limit; nothing else blocks.
 class Transport {
@@ -53,10 +54,15 @@ class Transport {
   // Collective over the ranks of this host, at start only; all ask for the same size.
   virtual std::unique_ptr<SharedMemory> share(std::size_t bytes, std::chrono::duration<double> limit) = 0;
 
-  // Bulk data between ranks on different hosts. The buffer stays valid until the transfer is through or the transport
-  // gone.
-  virtual std::unique_ptr<Transfer> send_data(int rank, BytesView data) = 0;
-  virtual std::unique_ptr<Transfer> receive_data(int rank, std::span<std::byte> data) = 0;
+  // Memory that all ranks of this host which ask with the same key share; all ask for the same size and give the number
+  // of those who will. Nobody waits: null when it is not there yet, then ask again later. The key, letters, digits and
+  // dashes, must be unknown to other worlds on the machine; once all have the memory it may be used for another piece.
+  virtual std::unique_ptr<SharedMemory> try_share(const std::string& key, std::size_t bytes, int members_on_host) = 0;
+
+  // Bulk data, of any size, 0 included, that both sides know. The buffer stays valid until the transfer is through or
+  // the transport gone.
+  virtual std::unique_ptr<Transfer> send_data(int rank, int channel, BytesView data) = 0;
+  virtual std::unique_ptr<Transfer> receive_data(int rank, int channel, std::span<std::byte> data) = 0;
 
   // Control messages between ranks on different hosts, of any size. The sender may forget the bytes at once.
   virtual void send_control(int rank, Bytes message) = 0;

@@ -20,6 +20,8 @@ void throw_failure(const Failure& failure) {
       throw RankLostError(failure.text);
     case ErrorCode::shut_down:
       throw ShutDownError(failure.text);
+    case ErrorCode::cancelled:
+      throw CancelledError(failure.text);
   }
   throw InternalError("unknown error code: " + failure.text);
 }

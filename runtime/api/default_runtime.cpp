@@ -9,6 +9,7 @@
 #include <hvd/hvd.h>
 #include <hvd/mpi.h>
 
+#include "api/call_site.h"
 #include "mpi/environment.h"
 #include "mpi/mpi_transport.h"
 #include "transport/in_process.h"
@@ -67,16 +68,15 @@ void init_once(const MakeRuntime& make_runtime) {
 std::unique_ptr<Runtime> make_default_runtime(const Config& config) {
   if (mpi_in_use()) {
     mpi::ensure_initialized();
-    return std::make_unique<Runtime>(make_mpi_transport(MPI_COMM_WORLD, config.test_topology, config.start_timeout),
-                                     config);
+    return std::make_unique<Runtime>(
+        make_mpi_transport(MPI_COMM_WORLD, config.test_topology, config.start_timeout, config.mpi_max_count), config);
   }
   // Started by hand: a world of one rank needs no MPI.
   const int host = 0;
   return std::make_unique<Runtime>(make_in_process_transport(make_in_process_hub(1), Topology(0, {&host, 1})), config);
 }
 
-// Keeps the runtime alive during a call.
-std::shared_ptr<Runtime> current() {
+std::shared_ptr<Runtime> the_runtime() {
   Default& state = the_default();
   const std::scoped_lock lock(state.mutex);
   if (state.runtime == nullptr) {
@@ -85,12 +85,26 @@ std::shared_ptr<Runtime> current() {
   return state.runtime;
 }
 
+// One call of a free function: keeps the runtime alive, and says where the program called from.
+class Call {
+ public:
+  explicit Call(const void* caller) : site_(caller), runtime_(the_runtime()) {}
+  Runtime* operator->() const { return runtime_.get(); }
+  Runtime& operator*() const { return *runtime_; }
+
+ private:
+  detail::CallSite site_;
+  std::shared_ptr<Runtime> runtime_;
+};
+
+Call current(const void* caller = __builtin_return_address(0)) { return Call(caller); }
+
 }  // namespace
 
 std::unique_ptr<Runtime> make_runtime(MPI_Comm communicator, const Config& config) {
   mpi::ensure_initialized();
-  return std::make_unique<Runtime>(make_mpi_transport(communicator, config.test_topology, config.start_timeout),
-                                   config);
+  return std::make_unique<Runtime>(
+      make_mpi_transport(communicator, config.test_topology, config.start_timeout, config.mpi_max_count), config);
 }
 
 void init() {
@@ -121,6 +135,11 @@ int cross_rank() { return current()->cross_rank(); }
 int cross_size() { return current()->cross_size(); }
 bool is_homogeneous() { return current()->is_homogeneous(); }
 
+ProcessSet add_process_set(const std::vector<int>& ranks) { return current()->add_process_set(ranks); }
+void remove_process_set(ProcessSet set) { current()->remove_process_set(set); }
+std::vector<int> process_set_ranks(ProcessSet set) { return current()->process_set_ranks(set); }
+int process_set_rank(ProcessSet set) { return current()->process_set_rank(set); }
+
 Handle allreduce_async(TensorView tensor, const AllreduceOptions& options) {
   return current()->allreduce_async(tensor, options);
 }
@@ -130,6 +149,51 @@ Handle allreduce_async(ConstTensorView input, TensorView output, const Allreduce
 void allreduce(TensorView tensor, const AllreduceOptions& options) { current()->allreduce(tensor, options); }
 void allreduce(ConstTensorView input, TensorView output, const AllreduceOptions& options) {
   current()->allreduce(input, output, options);
+}
+Handle grouped_allreduce_async(std::span<const TensorView> tensors, const AllreduceOptions& options) {
+  return current()->grouped_allreduce_async(tensors, options);
+}
+Handle grouped_allreduce_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                               const AllreduceOptions& options) {
+  return current()->grouped_allreduce_async(inputs, outputs, options);
+}
+void grouped_allreduce(std::span<const TensorView> tensors, const AllreduceOptions& options) {
+  current()->grouped_allreduce(tensors, options);
+}
+void grouped_allreduce(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                       const AllreduceOptions& options) {
+  current()->grouped_allreduce(inputs, outputs, options);
+}
+
+Handle reduce_async(TensorView tensor, const ReduceOptions& options) {
+  return current()->reduce_async(tensor, options);
+}
+Handle reduce_async(ConstTensorView input, TensorView output, const ReduceOptions& options) {
+  return current()->reduce_async(input, output, options);
+}
+void reduce(TensorView tensor, const ReduceOptions& options) { current()->reduce(tensor, options); }
+void reduce(ConstTensorView input, TensorView output, const ReduceOptions& options) {
+  current()->reduce(input, output, options);
+}
+Handle grouped_reduce_async(std::span<const TensorView> tensors, const ReduceOptions& options) {
+  return current()->grouped_reduce_async(tensors, options);
+}
+void grouped_reduce(std::span<const TensorView> tensors, const ReduceOptions& options) {
+  current()->grouped_reduce(tensors, options);
+}
+
+Handle reduce_scatter_async(ConstTensorView input, const ReduceScatterOptions& options) {
+  return current()->reduce_scatter_async(input, options);
+}
+Tensor reduce_scatter(ConstTensorView input, const ReduceScatterOptions& options) {
+  return current()->reduce_scatter(input, options);
+}
+Handle grouped_reduce_scatter_async(std::span<const ConstTensorView> inputs, const ReduceScatterOptions& options) {
+  return current()->grouped_reduce_scatter_async(inputs, options);
+}
+std::vector<Tensor> grouped_reduce_scatter(std::span<const ConstTensorView> inputs,
+                                           const ReduceScatterOptions& options) {
+  return current()->grouped_reduce_scatter(inputs, options);
 }
 
 Handle broadcast_async(TensorView tensor, const BroadcastOptions& options) {
@@ -142,6 +206,12 @@ void broadcast(TensorView tensor, const BroadcastOptions& options) { current()->
 void broadcast(ConstTensorView input, TensorView output, const BroadcastOptions& options) {
   current()->broadcast(input, output, options);
 }
+Handle grouped_broadcast_async(std::span<const TensorView> tensors, const BroadcastOptions& options) {
+  return current()->grouped_broadcast_async(tensors, options);
+}
+void grouped_broadcast(std::span<const TensorView> tensors, const BroadcastOptions& options) {
+  current()->grouped_broadcast(tensors, options);
+}
 
 Handle allgather_async(ConstTensorView input, const AllgatherOptions& options) {
   return current()->allgather_async(input, options);
@@ -149,8 +219,50 @@ Handle allgather_async(ConstTensorView input, const AllgatherOptions& options) {
 Tensor allgather(ConstTensorView input, const AllgatherOptions& options) {
   return current()->allgather(input, options);
 }
+Handle grouped_allgather_async(std::span<const ConstTensorView> inputs, const AllgatherOptions& options) {
+  return current()->grouped_allgather_async(inputs, options);
+}
+std::vector<Tensor> grouped_allgather(std::span<const ConstTensorView> inputs, const AllgatherOptions& options) {
+  return current()->grouped_allgather(inputs, options);
+}
+
+Handle gather_async(ConstTensorView input, const GatherOptions& options) {
+  return current()->gather_async(input, options);
+}
+Tensor gather(ConstTensorView input, const GatherOptions& options) { return current()->gather(input, options); }
+Handle grouped_gather_async(std::span<const ConstTensorView> inputs, const GatherOptions& options) {
+  return current()->grouped_gather_async(inputs, options);
+}
+std::vector<Tensor> grouped_gather(std::span<const ConstTensorView> inputs, const GatherOptions& options) {
+  return current()->grouped_gather(inputs, options);
+}
+
+Handle scatter_async(ConstTensorView input, const ScatterOptions& options) {
+  return current()->scatter_async(input, options);
+}
+Tensor scatter(ConstTensorView input, const ScatterOptions& options) { return current()->scatter(input, options); }
+
+Handle alltoall_async(ConstTensorView input, const AlltoallOptions& options) {
+  return current()->alltoall_async(input, options);
+}
+Tensor alltoall(ConstTensorView input, const AlltoallOptions& options) { return current()->alltoall(input, options); }
+
+Handle send_async(ConstTensorView tensor, const SendOptions& options) { return current()->send_async(tensor, options); }
+void send(ConstTensorView tensor, const SendOptions& options) { current()->send(tensor, options); }
+
+Handle recv_async(TensorView tensor, const RecvOptions& options) { return current()->recv_async(tensor, options); }
+void recv(TensorView tensor, const RecvOptions& options) { current()->recv(tensor, options); }
 
 Handle barrier_async(const BarrierOptions& options) { return current()->barrier_async(options); }
 void barrier(const BarrierOptions& options) { current()->barrier(options); }
+
+Handle join_async(const JoinOptions& options) { return current()->join_async(options); }
+int join(const JoinOptions& options) { return current()->join(options); }
+
+void check_consistency(std::span<const ConstTensorView> tensors, std::span<const std::string> names, ProcessSet set) {
+  current()->check_consistency(tensors, names, set);
+}
+
+Stats stats() { return current()->stats(); }
 
 }  // namespace hvd

@@ -1,13 +1,18 @@
 #include "config/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <hvd/error.h>
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
+#include <string>
+#include <type_traits>
 
 #include "config/values.h"
+#include "negotiation/rank_groups.h"
 
 namespace hvd {
 
@@ -20,7 +25,19 @@ constexpr std::int64_t gib = 1024 * mib;
 // Some 31 years; a time point of the clock plus this does not overflow.
 constexpr double most_seconds = 1e9;
 
-constexpr std::array<Setting, 11> table{{
+constexpr std::array<std::string_view, 3> check_levels{"off", "local", "comm"};
+constexpr std::array<std::string_view, 2> join_averages{"all", "present"};
+constexpr std::array<std::string_view, 2> stall_policies{"raise", "abort"};
+
+template <auto member>
+constexpr ChoiceSetting choice(std::span<const std::string_view> words) {
+  return {words, [](const Config& config) { return static_cast<std::size_t>(config.*member); },
+          [](Config& config, std::size_t value) {
+            config.*member = static_cast<std::remove_cvref_t<decltype(config.*member)>>(value);
+          }};
+}
+
+constexpr std::array<Setting, 18> table{{
     {"fusion_threshold", "HVD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD", true,
      BytesSetting{&Config::fusion_threshold, 0, 64 * gib}},
     {"chunk_bytes", "HVD_CHUNK_BYTES", "", true, BytesSetting{&Config::chunk_bytes, 256, 64 * mib, 64}},
@@ -29,12 +46,21 @@ constexpr std::array<Setting, 11> table{{
     {"", "", "HOROVOD_STALL_CHECK_DISABLE", false, SwitchedOffSetting{&Config::stall_warning}},
     {"stall_shutdown", "HVD_STALL_SHUTDOWN_TIME_SECONDS", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", true,
      SecondsSetting{&Config::stall_shutdown}},
+    {"stall_policy", "HVD_STALL_POLICY", "", false, choice<&Config::stall_policy>(stall_policies)},
     {"start_timeout", "HVD_START_TIMEOUT", "HOROVOD_START_TIMEOUT", false, SecondsSetting{&Config::start_timeout}},
     {"shutdown_timeout", "HVD_SHUTDOWN_TIMEOUT", "", false, SecondsSetting{&Config::shutdown_timeout}},
+    {"cache_capacity", "HVD_CACHE_CAPACITY", "HOROVOD_CACHE_CAPACITY", true,
+     NumberSetting{&Config::cache_capacity, 0, std::int64_t{1} << 30}},
+    {"check", "HVD_CHECK", "", true, choice<&Config::check>(check_levels)},
+    {"join_average", "HVD_JOIN_AVERAGE", "", true, choice<&Config::join_average>(join_averages)},
+    {"process_sets", "", "", true, SetsSetting{&Config::process_sets}},
     {"timeline", "HVD_TIMELINE", "HOROVOD_TIMELINE", false, TextSetting{&Config::timeline}},
     {"log_level", "HVD_LOG_LEVEL", "HOROVOD_LOG_LEVEL", false, LogLevelSetting{&Config::log_level}},
     {"log_hide_time", "HVD_LOG_HIDE_TIME", "HOROVOD_LOG_HIDE_TIME", false, FlagSetting{&Config::log_hide_time}},
     {"test_topology", "HVD_TEST_TOPOLOGY", "", true, CountsSetting{&Config::test_topology}},
+    {"mpi_max_count", "HVD_MPI_MAX_COUNT", "", false,
+     NumberSetting{&Config::mpi_max_count, 0, std::numeric_limits<int>::max()}},
+    {"test_hang_op", "HVD_TEST_HANG_OP", "", false, TextSetting{&Config::test_hang_op}},
 }};
 
 template <typename Value, typename Target>
@@ -71,6 +97,16 @@ struct SetFromText {
   std::string operator()(const CountsSetting& s) const {
     return assign(parse_counts(text), config.*s.member, "a list of ranks per host such as 2,1,1");
   }
+  std::string operator()(const NumberSetting& s) const {
+    return assign(parse_number(text), config.*s.member, "a whole number");
+  }
+  std::string operator()(const ChoiceSetting& s) const {
+    const auto word = std::ranges::find(s.words, text);
+    if (word == s.words.end()) return fmt::format("is not one of {}", fmt::join(s.words, ", "));
+    s.set(config, static_cast<std::size_t>(word - s.words.begin()));
+    return {};
+  }
+  std::string operator()(const SetsSetting& /*unused*/) const { return "cannot be set so"; }
 };
 
 struct RangeProblem {
@@ -92,6 +128,14 @@ struct RangeProblem {
     if (std::all_of(counts.begin(), counts.end(), [](int count) { return count > 0; })) return {};
     return "is out of range: each host has 1 rank or more";
   }
+  std::string operator()(const NumberSetting& s) const {
+    const std::int64_t value = config.*s.member;
+    return value >= s.least && value <= s.most ? "" : fmt::format("is out of range: from {} to {}", s.least, s.most);
+  }
+  std::string operator()(const ChoiceSetting& s) const {
+    return s.get(config) < s.words.size() ? "" : "is not one of its values";
+  }
+  std::string operator()(const SetsSetting& /*unused*/) const { return {}; }
   std::string operator()(const SwitchedOffSetting& /*unused*/) const { return {}; }
   std::string operator()(const TextSetting& /*unused*/) const { return {}; }
   std::string operator()(const FlagSetting& /*unused*/) const { return {}; }
@@ -110,6 +154,15 @@ struct ValueText {
   std::string operator()(const CountsSetting& s) const {
     const std::vector<int>& counts = config.*s.member;
     return counts.empty() ? "none" : format_counts(counts);
+  }
+  std::string operator()(const NumberSetting& s) const { return std::to_string(config.*s.member); }
+  std::string operator()(const ChoiceSetting& s) const {
+    return s.get(config) < s.words.size() ? std::string(s.words[s.get(config)]) : "unknown";
+  }
+  std::string operator()(const SetsSetting& s) const {
+    std::string text;
+    for (const auto& ranks : config.*s.member) text += (text.empty() ? "" : " ") + format_ranks(ranks);
+    return text.empty() ? "none" : text;
   }
 };
 

@@ -37,8 +37,22 @@ struct LogLevelSetting {
 struct CountsSetting {
   std::vector<int> Config::*member;
 };
+struct NumberSetting {
+  std::int64_t Config::*member;
+  std::int64_t least;
+  std::int64_t most;
+};
+// One of a few words; they stand for 0, 1, 2, ...
+struct ChoiceSetting {
+  std::span<const std::string_view> words;
+  std::size_t (*get)(const Config& config);
+  void (*set)(Config& config, std::size_t choice);
+};
+struct SetsSetting {  // not from text
+  std::vector<std::vector<int>> Config::*member;
+};
 using SettingKind = std::variant<BytesSetting, SecondsSetting, SwitchedOffSetting, TextSetting, FlagSetting,
-                                 LogLevelSetting, CountsSetting>;
+                                 LogLevelSetting, CountsSetting, NumberSetting, ChoiceSetting, SetsSetting>;
 
 struct Setting {
   std::string_view field;     // of Config; empty when another row has it

@@ -48,6 +48,8 @@ constexpr std::array<std::string_view, 6> log_levels{"trace", "debug", "info", "
 
 }  // namespace
 
+std::optional<std::int64_t> parse_number(std::string_view text) { return whole_number<std::int64_t>(text); }
+
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
   const auto number = leading_number<std::int64_t>(text);
   if (!number) return std::nullopt;

@@ -16,6 +16,7 @@ namespace hvd {
 // "4096", "512KiB", "512K", "128 MiB"; K, M and G count in 1024s. KB and the like are refused: they mean two things.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 // "30", "0.25"
+std::optional<std::int64_t> parse_number(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);
 // 0, 1, false, true, no, yes, off, on; in any case
 std::optional<bool> parse_flag(std::string_view text);

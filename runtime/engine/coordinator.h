@@ -1,12 +1,16 @@
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "collectives/chunk_stream.h"
-#include "engine/executor.h"
+#include <hvd/stats.h>
+
+#include "engine/data_plane.h"
 #include "engine/observers.h"
+#include "engine/shared_sets.h"
 #include "engine/tensor_table.h"
 #include "negotiation/arbiter.h"
 #include "negotiation/reporter.h"
@@ -15,12 +19,24 @@
 
 namespace hvd::detail {
 
-// Joins the pure negotiation to links, table and executor: one step() looks at everything once. Never blocks. All
-// members belong to the thread that holds the progress token, but ask_to_leave().
+// What the coordinator acts on; all of it outlives it.
+struct Surroundings {
+  Transport& transport;
+  HostSegment& segment;
+  HostBells& bells;
+  TensorTable& table;
+  SharedSets& sets;
+  Observers& observers;
+  const Logger& logger;
+  const Config& config;
+};
+
+// Joins the pure negotiation to links, table and data plane: one step() looks at everything once. Never blocks. All
+// members belong to the thread that holds the progress token, but ask_to_leave() and stats().
 class Coordinator {
  public:
-  Coordinator(Transport& transport, Segment& segment, HostBells& bells, TensorTable& table, Observers& observers,
-              const Logger& logger, const Arbiter::Options& options);
+  // `world`: the token that tells this world from others.
+  Coordinator(const Surroundings& surroundings, const std::string& world, std::unique_ptr<SharedMemory> world_memory);
 
   // True when something moved: call again before sleeping.
   bool step(TimePoint now);
@@ -32,32 +48,38 @@ class Coordinator {
   bool stopped() const { return stopped_; }
   // Messages between hosts ring no bell: with several hosts, somebody has to look.
   bool must_poll() const;
+  // For who ends the transport, see DataPlane.
+  std::vector<std::unique_ptr<SharedMemory>> release_memory() { return plane_.release_memory(); }
 
   // Any thread.
   void ask_to_leave(Leave leave);
+  Stats stats() const;
   // An invariant does not hold on this rank: tells the others, as far as that goes, and stops.
   void break_off(const Failure& cause);
 
  private:
-  bool take_submissions();
+  bool take_news();
   bool negotiate_as_root(TimePoint now);
   bool negotiate_with_root();
+  Bytes counted(Bytes message);
+  void send_plan(const Plan& plan);
   void apply(Plan plan);
+  ExecutableBatch take_on(Reporter::Work& work);
+  bool look_for_stall(TimePoint now);
   bool flush(TimePoint now);
   void stop(const Failure& cause);
   void finish(const OperationPtr& operation, const std::optional<Failure>& failure);
+  void on_batch_done(const ExecutableBatch& batch);
+  void count(const ExecutableBatch& batch);
+  void publish();
 
-  Transport& transport_;
+  Surroundings around_;
   ControlLinks links_;
-  TensorTable& table_;
-  Observers& observers_;
-  const Logger& logger_;
-  ChunkStream stream_;
-  Executor executor_;
+  DataPlane plane_;
   Reporter reporter_;
   std::optional<Arbiter> arbiter_;  // on the root
   std::vector<OperationPtr> by_slot_;
-  std::vector<OperationPtr> submitted_;
+  TensorTable::News news_;
   std::size_t in_flight_ = 0;  // taken and not finished
   std::optional<Stop> stopping_;
   bool over_ = false;     // nothing is in flight any more, and nothing comes
@@ -66,6 +88,9 @@ class Coordinator {
   std::mutex leave_mutex_;
   std::optional<Leave> leave_;
   std::atomic<bool> leave_asked_{false};
+  Stats counts_;
+  mutable std::mutex stats_mutex_;
+  Stats published_;
 };
 
 }  // namespace hvd::detail

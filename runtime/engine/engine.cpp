@@ -13,6 +13,7 @@
 
 #include "config/settings.h"
 #include "engine/rendezvous.h"
+#include "negotiation/rank_groups.h"
 #include "observe/timeline.h"
 
 namespace hvd::detail {
@@ -62,9 +63,24 @@ class Caller {
   std::atomic<int>& count_;
 };
 
-const Config& checked(const Config& config) {
+// Ranks that wait so long for one operation have nothing else to do: the root hears of it, for it may be a deadlock.
+constexpr auto blocked_after = 250ms;
+
+Config checked(Config config) {
   check_config(config);
+  for (auto& ranks : config.process_sets) std::ranges::sort(ranks);
   return config;
+}
+
+ProcessSets checked_sets(const Topology& topology, const Config& config) {
+  ProcessSets sets(topology.size(), {});
+  for (const auto& ranks : config.process_sets) {
+    if (const std::string problem = sets.problem_with(ranks); !problem.empty()) {
+      throw InvalidArgumentError(fmt::format("Config::process_sets: {}: {}", format_ranks(ranks), problem));
+    }
+    sets.add(ranks);
+  }
+  return sets;
 }
 
 }  // namespace
@@ -74,24 +90,34 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
       transport_(std::move(transport)),
       topology_(transport_->topology()),
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
-      look_limit_(choose_look_limit(topology_)) {
+      look_limit_(choose_look_limit(topology_)),
+      sets_(checked_sets(topology_, config_)),
+      table_(sets_) {
   const std::string world = agree_on_start(*transport_, config_, start_timeline());
-  require_no_trouble(*transport_, config_, connect(world));
-  coordinator_ = std::make_unique<Coordinator>(*transport_, *segment_, *bells_, table_, observers_, logger_,
-                                               Arbiter::Options{.fusion_threshold = config_.fusion_threshold,
-                                                                .stall_warning = config_.stall_warning,
-                                                                .stall_shutdown = config_.stall_shutdown});
+  std::unique_ptr<SharedMemory> world_memory;
+  require_no_trouble(*transport_, config_, connect(world, world_memory));
+  coordinator_ = std::make_unique<Coordinator>(Surroundings{.transport = *transport_,
+                                                            .segment = *segment_,
+                                                            .bells = *bells_,
+                                                            .table = table_,
+                                                            .sets = sets_,
+                                                            .observers = observers_,
+                                                            .logger = logger_,
+                                                            .config = config_},
+                                               world, std::move(world_memory));
   thread_ = std::thread([this] { run(); });
 }
 
 Engine::~Engine() { leave("its runtime was destroyed"); }
 
 // Makes what the ranks of the host share. Returns what has gone wrong, or nothing.
-std::string Engine::connect(const std::string& world) {
+std::string Engine::connect(const std::string& world, std::unique_ptr<SharedMemory>& world_memory) {
   try {
     const auto local_ranks = topology_.ranks_on(topology_.host());
-    const SegmentPlan plan = SegmentPlan::make(topology_, static_cast<std::size_t>(config_.chunk_bytes));
-    segment_ = std::make_unique<Segment>(plan, transport_->share(Segment::bytes_for(plan), config_.start_timeout));
+    segment_ =
+        std::make_unique<HostSegment>(transport_->share(HostSegment::bytes_for(topology_), config_.start_timeout));
+    world_memory = transport_->share(
+        DataPlane::bytes_for_world(topology_, static_cast<std::size_t>(config_.chunk_bytes)), config_.start_timeout);
     bells_ = std::make_unique<HostBells>(*segment_, topology_);
     doorbell_ =
         std::make_unique<Doorbell>(io_, world, topology_.rank(), std::vector(local_ranks.begin(), local_ranks.end()));
@@ -133,22 +159,45 @@ void Engine::submit(const OperationPtr& operation, bool wake) {
   if (wake) wake_driver();
 }
 
-bool Engine::wait(PendingOperation& operation, std::optional<TimePoint> until) {
+bool Engine::wait(const OperationPtr& operation, std::optional<TimePoint> until) {
   throw_if_forked();
   const Caller caller(callers_);
-  while (!operation.done()) {
+  const Caller waiter(operation->waiters);
+  // A wait without a bound is told to the root when it has become long, once.
+  bool tell = !until && topology_.size() > 1;
+  const TimePoint blocked_at = Clock::now() + blocked_after;
+  while (!operation->done()) {
     const TimePoint now = Clock::now();
     if (until && now >= *until) return false;
+    if (tell && now >= blocked_at) {
+      table_.tell_blocked(operation);
+      tell = false;
+    }
+    const std::optional<TimePoint> pause = tell ? std::optional(blocked_at) : until;
     if (token_.try_take()) {
-      drive_for(operation, until);
+      drive_for(*operation, pause);
       give_up_token();
     } else {
       wake_driver();  // it may sleep, and not know of this operation yet
-      const auto limit = until ? std::min<Clock::duration>(*until - now, longest_sleep) : longest_sleep;
-      operation.sleep(limit);
+      const auto limit = pause ? std::min<Clock::duration>(*pause - now, longest_sleep) : longest_sleep;
+      operation->sleep(limit);
     }
   }
   return true;
+}
+
+bool Engine::cancel(const OperationPtr& operation) {
+  throw_if_forked();
+  if (!operation->done()) {
+    table_.ask_to_withdraw(operation);
+    wait(operation, std::nullopt);
+  }
+  return operation->failure() && operation->failure()->code == ErrorCode::cancelled;
+}
+
+Stats Engine::stats() {
+  const std::scoped_lock lock(end_mutex_);
+  return coordinator_ == nullptr ? last_stats_ : coordinator_->stats();
 }
 
 void Engine::drive_for(PendingOperation& operation, std::optional<TimePoint> until) {
@@ -275,18 +324,23 @@ void Engine::run() {
 // The runtime is over on all ranks: gives the transport's resources back, once no caller can touch them any more.
 void Engine::end() noexcept {
   while (callers_.load() > 0) std::this_thread::sleep_for(10us);
+  std::vector<std::unique_ptr<SharedMemory>> memory;
   {
     const std::scoped_lock lock(end_mutex_);
     ring_sleepers();
+    last_stats_ = coordinator_->stats();
+    memory = coordinator_->release_memory();
     coordinator_.reset();
     doorbell_.reset();
     bells_.reset();
   }
   // Freeing shared windows and communicators waits for the others: without them, these stay until the process ends.
   if (!deserted_.load(std::memory_order_acquire) && transport_->close()) {
+    memory.clear();
     segment_.reset();
     transport_.reset();
   } else {
+    for (auto& piece : memory) static_cast<void>(piece.release());
     static_cast<void>(segment_.release());
     static_cast<void>(transport_.release());
   }

@@ -48,23 +48,27 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   const Topology& topology() const { return topology_; }
   const Config& config() const { return config_; }
+  const SharedSets& sets() const { return sets_; }
+  Stats stats();
   bool running() const { return !ended_.load(std::memory_order_acquire); }
   // In a child of the process that made it, an engine has no thread and must not touch what it shares with the parent.
   bool forked() const { return fork_count() != forks_; }
+  void throw_if_forked() const;
 
   // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when
   // the caller waits next.
   void submit(const OperationPtr& operation, bool wake);
   // Drives or sleeps until the operation is done or the time has come; true if done.
-  bool wait(PendingOperation& operation, std::optional<TimePoint> until);
+  bool wait(const OperationPtr& operation, std::optional<TimePoint> until);
+  // Withdraws the operation unless it is under way; waits for the decision. True if it was withdrawn.
+  bool cancel(const OperationPtr& operation);
   // Ends this rank's part, see Runtime::shutdown(); joins the coordinator thread.
   void leave(const std::string& reason) noexcept;
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
 
  private:
   std::string start_timeline();
-  std::string connect(const std::string& world);
-  void throw_if_forked() const;
+  std::string connect(const std::string& world, std::unique_ptr<SharedMemory>& world_memory);
   void run();
   bool step() noexcept;
   void drive_for(PendingOperation& operation, std::optional<TimePoint> until);
@@ -88,9 +92,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const int look_limit_;
   boost::asio::io_context io_{1};
   std::unique_ptr<Doorbell> doorbell_;
-  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<HostSegment> segment_;
   std::unique_ptr<HostBells> bells_;
   Observers observers_;
+  SharedSets sets_;
   TensorTable table_;
   std::unique_ptr<Coordinator> coordinator_;
   ProgressToken token_;
@@ -98,6 +103,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<int> callers_{0};  // threads inside submit() and wait()
   std::atomic<bool> ended_{false};
   std::atomic<bool> deserted_{false};  // the other ranks do not answer: leave without them
+  Stats last_stats_;                   // once the coordinator is gone
   std::mutex end_mutex_;
   std::condition_variable end_reached_;
   std::thread thread_;

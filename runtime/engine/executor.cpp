@@ -1,44 +1,16 @@
 #include "engine/executor.h"
 
-#include <hvd/error.h>
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "collectives/allgather.h"
-#include "collectives/allreduce.h"
-#include "collectives/broadcast.h"
+#include <algorithm>
+#include <utility>
 
 namespace hvd::detail {
 
-namespace {
-
-FusedInput inputs_of(const ExecutableBatch& batch) {
-  FusedInput fused;
-  for (const auto& operation : batch.operations) {
-    fused.append(static_cast<const std::byte*>(operation->input), static_cast<std::size_t>(operation->request.bytes()));
-  }
-  return fused;
-}
-
-FusedOutput outputs_of(const ExecutableBatch& batch) {
-  FusedOutput fused;
-  for (const auto& operation : batch.operations) {
-    fused.append(static_cast<std::byte*>(operation->output), static_cast<std::size_t>(operation->request.bytes()));
-  }
-  return fused;
-}
-
-// A barrier has done its work when it is agreed.
-class Nothing final : public Collective {
- public:
-  Progress step() override { return Progress::done; }
-  Phase phase() const override { return Phase::started; }
-};
-
-}  // namespace
-
-Executor::Executor(ChunkStream& stream, Observers& observers, OnFinished on_finished, OnBatchDone on_batch_done)
-    : stream_(stream),
+Executor::Executor(Order order, Observers& observers, Launch launch, OnFinished on_finished, OnBatchDone on_batch_done)
+    : order_(order),
       observers_(observers),
+      launch_(std::move(launch)),
       on_finished_(std::move(on_finished)),
       on_batch_done_(std::move(on_batch_done)) {}
 
@@ -47,23 +19,52 @@ void Executor::enqueue(ExecutableBatch batch) {
     operation->batch = batch.number;
     observers_.tell(Stage::negotiated, *operation);
   }
-  queue_.push_back({std::move(batch), nullptr});
+  queue_.push_back({.batch = std::move(batch), .collective = nullptr, .told = Phase::started, .moved = {}});
 }
 
-bool Executor::step() {
-  if (queue_.empty()) return false;
-  Running& head = queue_.front();
-  if (head.collective == nullptr) head.collective = start(head.batch);
-  const Progress progress = head.collective->step();
-  tell_phases(head, head.collective->phase());
-  if (progress == Progress::done) {
-    const ExecutableBatch batch = std::move(head.batch);
-    queue_.pop_front();
-    // Before the waiters go on: what they submit next is planned with this batch out of the way.
-    on_batch_done_();
-    for (const auto& operation : batch.operations) on_finished_(operation);
+bool Executor::step(TimePoint now) {
+  bool moved = false;
+  const std::size_t most = order_ == Order::one_by_one ? 1 : queue_.size();
+  for (std::size_t i = 0; i < std::min(most, queue_.size());) {
+    const Progress progress = step(queue_[i], now);
+    moved = moved || progress != Progress::waiting;
+    if (progress != Progress::done) {
+      ++i;
+      continue;
+    }
+    Running done = std::move(queue_[i]);
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+    finish(std::move(done));
+    if (order_ == Order::one_by_one) break;
   }
-  return progress != Progress::waiting;
+  return moved;
+}
+
+Progress Executor::step(Running& running, TimePoint now) {
+  if (running.collective == nullptr) {
+    running.collective = launch_(running.batch);
+    running.moved = now;
+  }
+  const Progress progress = running.collective->step();
+  if (progress != Progress::waiting) running.moved = now;
+  tell_phases(running, running.collective->phase());
+  return progress;
+}
+
+void Executor::finish(Running running) {
+  const std::optional<Failure> failure = running.collective->failure();
+  running.collective.reset();
+  // Before the waiters go on: what they submit next is planned with this batch out of the way.
+  on_batch_done_(running.batch);
+  for (const auto& operation : running.batch.operations) {
+    if (!failure) {
+      on_finished_(operation, std::nullopt);
+      continue;
+    }
+    const Request& request = operation->request;
+    on_finished_(operation, Failure{failure->code, fmt::format("{} '{}': {}", to_string(request.operation),
+                                                               request.name, failure->text)});
+  }
 }
 
 void Executor::tell_phases(Running& running, Phase reached) {
@@ -76,64 +77,13 @@ void Executor::tell_phases(Running& running, Phase reached) {
   }
 }
 
-std::vector<OperationPtr> Executor::abandon() {
-  std::vector<OperationPtr> given_up;
-  for (auto& running : queue_) {
-    given_up.insert(given_up.end(), running.batch.operations.begin(), running.batch.operations.end());
+std::optional<Executor::Stuck> Executor::oldest() const {
+  std::optional<Stuck> oldest;
+  for (const Running& running : queue_) {
+    if (running.collective == nullptr) continue;
+    if (!oldest || running.moved < oldest->since) oldest = Stuck{.batch = &running.batch, .since = running.moved};
   }
-  queue_.clear();
-  return given_up;
-}
-
-std::unique_ptr<Collective> Executor::start(ExecutableBatch& batch) {
-  switch (batch.operations.front()->request.operation) {
-    case Operation::allreduce:
-      return start_allreduce(batch);
-    case Operation::broadcast:
-      return start_broadcast(batch);
-    case Operation::allgather:
-      return start_allgather(batch);
-    case Operation::barrier:
-      return std::make_unique<Nothing>();
-  }
-  throw InternalError("batch of an unknown operation");
-}
-
-std::unique_ptr<Collective> Executor::start_allreduce(const ExecutableBatch& batch) {
-  const Request& request = batch.operations.front()->request;
-  const bool average = request.reduce_op == ReduceOp::average;
-  const cpu::Reduction reduction{.dtype = request.dtype,
-                                 .op = request.reduce_op,
-                                 .prescale = request.prescale,
-                                 .postscale = request.postscale,
-                                 .divisor = average ? stream_.topology().size() : 1};
-  return std::make_unique<Allreduce>(stream_, reduction, inputs_of(batch), outputs_of(batch));
-}
-
-std::unique_ptr<Collective> Executor::start_broadcast(const ExecutableBatch& batch) {
-  const bool in_place = std::ranges::all_of(
-      batch.operations, [](const OperationPtr& operation) { return operation->input == operation->output; });
-  const int root = batch.operations.front()->request.root;
-  return std::make_unique<Broadcast>(stream_, root, in_place, inputs_of(batch), outputs_of(batch));
-}
-
-std::unique_ptr<Collective> Executor::start_allgather(ExecutableBatch& batch) {
-  std::vector<FusedOutput> outputs(static_cast<std::size_t>(stream_.topology().size()));
-  for (std::size_t i = 0; i < batch.operations.size(); ++i) {
-    PendingOperation& operation = *batch.operations[i];
-    std::int64_t total = 0;
-    for (const std::int64_t rows : batch.rows[i]) total += rows;
-    operation.result = Tensor(operation.request.shape.with_rows(total), operation.request.dtype);
-    const auto row_bytes =
-        static_cast<std::size_t>(operation.request.shape.with_rows(1).elements()) * size_of(operation.request.dtype);
-    auto* block = static_cast<std::byte*>(operation.result.data());
-    for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
-      const std::size_t bytes = static_cast<std::size_t>(batch.rows[i][rank]) * row_bytes;
-      outputs[rank].append(block, bytes);
-      block += bytes;
-    }
-  }
-  return std::make_unique<Allgather>(stream_, inputs_of(batch), std::move(outputs));
+  return oldest;
 }
 
 }  // namespace hvd::detail

@@ -4,52 +4,54 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "collectives/chunk_stream.h"
 #include "collectives/collective.h"
+#include "engine/batch.h"
 #include "engine/observers.h"
-#include "engine/pending_operation.h"
+#include "negotiation/stall.h"
 
 namespace hvd::detail {
 
-// One agreed batch of this rank: operations of one kind, in the order all ranks have.
-struct ExecutableBatch {
-  std::uint64_t number = 0;
-  std::vector<OperationPtr> operations;
-  std::vector<std::vector<std::int64_t>> rows;  // by operation, by rank; allgather only
-};
-
-// Runs batches in the order in which they come, one step at a time. Progress token only.
+// Runs batches, one step at a time: in the order in which they come, or all at once. Progress token only.
 class Executor {
  public:
-  using OnFinished = std::function<void(const OperationPtr& operation)>;  // its data is there
-  using OnBatchDone = std::function<void()>;
+  enum class Order : std::uint8_t { one_by_one, all_at_once };
+  using Launch = std::function<std::unique_ptr<Collective>(ExecutableBatch& batch)>;
+  // Its data is there, or a failure that all ranks have alike.
+  using OnFinished = std::function<void(const OperationPtr& operation, const std::optional<Failure>& failure)>;
+  using OnBatchDone = std::function<void(const ExecutableBatch& batch)>;
 
-  Executor(ChunkStream& stream, Observers& observers, OnFinished on_finished, OnBatchDone on_batch_done);
+  Executor(Order order, Observers& observers, Launch launch, OnFinished on_finished, OnBatchDone on_batch_done);
 
   void enqueue(ExecutableBatch batch);
-  // At most one phase of one chunk. True when something moved.
-  bool step();
+  // At most one phase of one chunk of each batch that runs. True when something moved.
+  bool step(TimePoint now);
   bool idle() const { return queue_.empty(); }
-  // Gives up what is under way; returns the operations.
-  std::vector<OperationPtr> abandon();
+  // What has started and not moved for that long, and since when nothing has.
+  struct Stuck {
+    const ExecutableBatch* batch = nullptr;
+    TimePoint since;
+  };
+  std::optional<Stuck> oldest() const;
+  void abandon() { queue_.clear(); }
 
  private:
   struct Running {
     ExecutableBatch batch;
     std::unique_ptr<Collective> collective;
     Phase told = Phase::started;
+    TimePoint moved;  // last progress
   };
 
-  std::unique_ptr<Collective> start(ExecutableBatch& batch);
-  std::unique_ptr<Collective> start_allreduce(const ExecutableBatch& batch);
-  std::unique_ptr<Collective> start_broadcast(const ExecutableBatch& batch);
-  std::unique_ptr<Collective> start_allgather(ExecutableBatch& batch);
+  Progress step(Running& running, TimePoint now);
+  void finish(Running running);
   void tell_phases(Running& running, Phase reached);
 
-  ChunkStream& stream_;
+  Order order_;
   Observers& observers_;
+  Launch launch_;
   OnFinished on_finished_;
   OnBatchDone on_batch_done_;
   std::deque<Running> queue_;

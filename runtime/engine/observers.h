@@ -23,7 +23,7 @@ class Observers {
   }
 
   void tell(Stage stage, const PendingOperation& operation, std::string_view error = {}) {
-    if (!any_.load(std::memory_order_acquire)) return;
+    if (!any_.load(std::memory_order_acquire) || operation.absent) return;
     std::unique_lock lock(mutex_);
     const auto list = list_;
     lock.unlock();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <hvd/error.h>
 #include <hvd/tensor.h>
@@ -20,11 +21,22 @@ class Engine;
 // then by the thread that drives progress until `finish`, then read by anybody.
 class PendingOperation {
  public:
+  struct Memory {
+    const void* input = nullptr;
+    void* output = nullptr;
+  };
+
   Request request;
   std::uint64_t fingerprint = 0;
-  const void* input = nullptr;
-  void* output = nullptr;  // null: `result` is allocated once its size is known
-  Tensor result;
+  boost::container::small_vector<Memory, 1> memory;  // of each tensor
+  std::vector<std::int64_t> extents;                 // what this rank says besides the request
+
+  std::vector<Tensor> results;  // where the operation allocates them
+  std::vector<std::int64_t> received_splits;
+  std::int64_t answer = 0;  // of join the last rank, of add_process_set the number
+
+  // Not this rank's: the others' operation, in which it takes part by having joined.
+  bool absent = false;
 
   std::uint64_t number = 0;  // counts the submissions of this rank, for messages
   std::uint32_t slot = 0;    // of its name in the tensor table
@@ -34,6 +46,9 @@ class PendingOperation {
 
   bool done() const { return state_.load() == done_state; }
   const std::optional<Failure>& failure() const { return failure_; }  // once done
+
+  // Threads that wait; they will see a failure.
+  std::atomic<int> waiters{0};
 
   void finish(std::optional<Failure> failure) {
     failure_ = std::move(failure);

@@ -5,261 +5,331 @@
 #include <hvd/error.h>
 #include <algorithm>
 
-#include "negotiation/fuser.h"
 #include "negotiation/rank_groups.h"
-#include "negotiation/reporter.h"
+#include "negotiation/titles.h"
 
 namespace hvd {
 
-Arbiter::Arbiter(int size, const Options& options)
-    : size_(size), options_(options), stall_clock_(options.stall_warning), tensors_(1), ticket_(1) {}
+namespace {
+
+// Numbers that later code relies on.
+void check_extents(int rank, const OperationState& state, const Request& request,
+                   const std::vector<std::int64_t>& extents) {
+  const std::size_t ranks = state.participants.size();
+  bool good = true;
+  if (request.operation == Operation::scatter) {
+    if (rank == request.root) static_cast<void>(decode_scatter(extents, ranks));
+  } else if (request.has_extents()) {
+    good = extents.size() == (request.operation == Operation::alltoall ? ranks : request.tensors.size()) &&
+           std::ranges::all_of(extents, [](std::int64_t rows) { return rows >= 0; }) &&
+           std::ranges::all_of(request.tensors, [](const TensorSpec& tensor) { return tensor.shape.rank() > 0; });
+  }
+  if (!good) throw InternalError(fmt::format("rank {} reported {} without its rows", rank, title(state)));
+}
+
+// By positions, in an alltoall or a scatter.
+std::int64_t rows_sent(const OperationState& state, std::size_t from, std::size_t to) {
+  if (state.reported[from] == 0 || state.extents[from].empty()) return 0;
+  if (state.request().operation == Operation::alltoall) return state.extents[from][to];
+  return decode_scatter(state.extents[from], state.participants.size()).splits[to];
+}
+
+}  // namespace
+
+Arbiter::Arbiter(int size, const Options& options, ProcessSets sets)
+    : options_(options),
+      sets_(std::move(sets)),
+      ids_(size, options.cache_capacity),
+      stall_clock_(options.stall_warning),
+      waited_for_(static_cast<std::size_t>(size)) {}
 
 void Arbiter::accept(int rank, Report report, TimePoint now) {
-  for (Ready& ready : report.ready) {
-    const std::uint32_t id = intern(rank, ready);
-    Tensor& tensor = tensors_[id];
-    auto& mine = tensor.reported[static_cast<std::size_t>(rank)];
-    if (mine != 0) throw InternalError(fmt::format("rank {} reported {} twice", rank, title(tensor)));
-    if (ready.request) {
-      tensor.said.insert_or_assign(ready.fingerprint, std::move(*ready.request));
-    } else if (!tensor.said.contains(ready.fingerprint)) {
-      throw InternalError(
-          fmt::format("rank {} reported '{}' with a fingerprint that nobody explained", rank, tensor.name));
-    }
-    mine = ready.fingerprint;
-    tensor.rows[static_cast<std::size_t>(rank)] = ready.rows;
-    if (++tensor.count == 1) {
-      tensor.since = now;
-      ticket_[id] = next_ticket_++;
-      waiting_.emplace(ticket_[id], id);
-    }
-    if (tensor.count == size_) {
-      complete(id);
-    } else {
-      fail_if_a_rank_has_left(id);
-    }
+  for (Ready& ready : report.ready) on_ready(rank, ready, now);
+  for (const Reference& reference : report.withdrawn) on_withdrawn(rank, reference);
+  for (const Reference& reference : report.blocked) {
+    const std::uint32_t id = find(reference);
+    if (id != 0 && ids_[id].has_reported(rank) && waiting_.contains(ids_[id].ticket)) blocked_.emplace(rank, id);
   }
-  if (report.leave) {
-    left_.insert_or_assign(rank, *report.leave);
-    const auto snapshot = waiting_;
-    for (const auto& [ticket, id] : snapshot) {
-      if (!fail_if_a_rank_has_left(id) && report.leave->at_once) {
-        fail(id, ErrorCode::shut_down,
-             fmt::format("{}: rank {} has left: {}", title(tensors_[id]), rank, report.leave->reason));
-      }
-    }
-  }
+  if (!report.blocked.empty()) look_for_deadlock(now);
+  ids_.on_seen(rank, report.plans_seen);
+  if (report.leave) on_leave(rank, *report.leave);
 }
 
-std::uint32_t Arbiter::intern(int rank, const Ready& ready) {
-  if (ready.id != 0) {
-    if (ready.id >= tensors_.size())
-      throw InternalError(fmt::format("rank {} reported unknown tensor {}", rank, ready.id));
-    return ready.id;
-  }
-  if (!ready.request) throw InternalError(fmt::format("rank {} reported a tensor without id or request", rank));
-  const auto next = static_cast<std::uint32_t>(tensors_.size());
-  const auto [entry, is_new] = id_of_.try_emplace(tensor_key(ready.request->process_set, ready.request->name), next);
-  if (is_new) {
-    const auto ranks = static_cast<std::size_t>(size_);
-    tensors_.push_back({.name = ready.request->name,
-                        .process_set = ready.request->process_set,
-                        .announced = false,
-                        .said = {},
-                        .reported = std::vector<std::uint64_t>(ranks, 0),
-                        .count = 0,
-                        .rows = std::vector<std::int64_t>(ranks, 0),
-                        .since = {}});
-    ticket_.push_back(0);
-  }
-  return entry->second;
-}
-
-void Arbiter::complete(std::uint32_t id) {
-  const Tensor& tensor = tensors_[id];
-  if (const auto difference = compare(tensor)) {
-    fail(id, difference->code, difference->text);
+void Arbiter::on_ready(int rank, Ready& ready, TimePoint now) {
+  const std::uint32_t id = intern(rank, ready);
+  OperationState& state = ids_[id];
+  const auto position = position_in(state.participants, rank);
+  if (!position) throw InternalError(fmt::format("rank {} takes no part in {}", rank, title(state)));
+  auto& mine = state.reported[*position];
+  if (state.complete && mine == 0) {  // it was served as one that has joined: this is for the next round
+    ready.id = id;
+    late_.push_back({.rank = rank, .ready = std::move(ready), .since = now});
     return;
   }
-  waiting_.erase(ticket_[id]);
-  complete_.push_back(id);
+  if (mine != 0) throw InternalError(fmt::format("rank {} reported {} twice", rank, title(state)));
+  if (ready.request) {
+    state.said.insert_or_assign(ready.fingerprint, std::move(*ready.request));
+  } else if (!state.said.contains(ready.fingerprint)) {
+    throw InternalError(
+        fmt::format("rank {} reported '{}' with a fingerprint that nobody explained", rank, state.name));
+  }
+  check_extents(rank, state, state.said.at(ready.fingerprint), ready.extents);
+  mine = state.last[*position] = ready.fingerprint;
+  state.extents[*position] = std::move(ready.extents);
+  if (state.count == 0) {
+    ids_.start_use(id);
+    state.since = state.lacks_one_since = now;
+    state.ticket = next_ticket_++;
+    waiting_.emplace(state.ticket, id);
+    const auto limit = expiry(state);
+    if (limit) next_expiry_ = next_expiry_ ? std::min(*next_expiry_, *limit) : *limit;
+  }
+  ++state.count;
+  const Request& request = state.said.at(mine);
+  const bool joins = request.operation == Operation::join;
+  if (sets_.find(state.process_set) == nullptr) {
+    fail(id, ErrorCode::invalid_argument, fmt::format("{}: the process set does not exist any more", title(state)));
+    return;
+  }
+  if (joins) {  // what this decides comes before the end of all joins, if this is the last one
+    joins_.emplace_back(rank, state.process_set);
+    on_joined(rank, now);
+    if (mine == 0) return;  // what it decided has failed the join
+  }
+  settle(id, rank, now);
 }
 
-std::optional<Failure> Arbiter::compare(const Tensor& tensor) const {
-  const std::uint64_t first = tensor.reported[0];
-  if (std::ranges::all_of(tensor.reported, [&](std::uint64_t print) { return print == first; })) return std::nullopt;
-  const Request& reference = tensor.said.at(first);
+std::uint32_t Arbiter::intern(int rank, Ready& ready) {
+  if (ready.id == 0) {
+    if (!ready.request) throw InternalError(fmt::format("rank {} reported an operation without id or request", rank));
+    return add(*ready.request);
+  }
+  if (!ids_.valid(ready.id)) throw InternalError(fmt::format("rank {} reported unknown operation {}", rank, ready.id));
+  const OperationState& state = ids_[ready.id];
+  if (state.evicted_by == 0) return ready.id;
+  // The rank did not know yet. What it meant is still written down here, and goes on under a number of its own.
+  if (!ready.request) {
+    const auto said = state.said.find(ready.fingerprint);
+    if (said == state.said.end()) {
+      throw InternalError(
+          fmt::format("rank {} reported '{}' with a fingerprint that nobody explained", rank, state.name));
+    }
+    ready.request = said->second;
+  }
+  return add(*ready.request);
+}
+
+std::uint32_t Arbiter::add(const Request& request) {
+  std::string key = key_of(request);
+  if (const std::uint32_t known = ids_.find(key); known != 0) return known;
+  std::vector<int> participants = sets_.find(0)->ranks;  // of a set that is no more: whoever has not heard of that
+  if (request.operation == Operation::send_recv) {
+    participants = {std::min(request.root, request.peer), std::max(request.root, request.peer)};
+  } else if (const auto* set = sets_.find(request.process_set); set != nullptr) {
+    participants = set->ranks;
+  }
+  OperationState state;
+  state.key = std::move(key);
+  state.name = request.name;
+  state.process_set = request.process_set;
+  state.reported.resize(participants.size());
+  state.last.resize(participants.size());
+  state.extents.resize(participants.size());
+  state.participants = std::move(participants);
+  return ids_.add(std::move(state));
+}
+
+std::uint32_t Arbiter::find(const Reference& reference) const {
+  if (reference.id == 0) return ids_.find(reference.key);
+  if (!ids_.valid(reference.id)) return 0;
+  const OperationState& state = ids_[reference.id];
+  return state.evicted_by == 0 ? reference.id : ids_.find(state.key);
+}
+
+void Arbiter::on_withdrawn(int rank, const Reference& reference) {
+  const std::uint32_t id = find(reference);
+  if (id == 0) return;
+  const auto late = std::ranges::find_if(late_, [&](const Late& l) { return l.rank == rank && l.ready.id == id; });
+  if (late != late_.end()) {
+    late_.erase(late);
+    failures_.push_back(
+        {.id = id, .ranks = {rank}, .failure = {ErrorCode::cancelled, fmt::format("{}: cancelled", title(ids_[id]))}});
+    return;
+  }
+  if (!ids_[id].has_reported(rank) || !waiting_.contains(ids_[id].ticket)) return;  // under way by now
+  fail(id, {rank}, ErrorCode::cancelled, fmt::format("{}: cancelled", title(ids_[id])));
+}
+
+// Completes or fails the operation if that is decided, now that the rank has reported it or joined.
+void Arbiter::settle(std::uint32_t id, int rank, TimePoint now) {
+  OperationState& state = ids_[id];
+  std::size_t missing = state.participants.size() - state.count;
+  if (missing > 0 && !left_.empty() && fail_if_a_rank_has_left(id)) return;
+  std::vector<int> absent;
+  if (missing > 0 && !joins_.empty()) {
+    absent = state.ranks(false);
+    std::erase_if(absent, [&](int other) { return !has_joined(other, state.process_set); });
+    const Request& request = state.request();
+    if (!absent.empty() && (request.operation == Operation::send_recv || request.changes_process_sets())) {
+      return fail(id, ErrorCode::mismatch,
+                  fmt::format("{}: rank {} has joined and takes no part", title(state), absent.front()));
+    }
+    missing -= absent.size();
+  }
+  if (missing == 1) state.lacks_one_since = now;
+  if (missing > 0) return;
+  waited_for_[static_cast<std::size_t>(rank)] += now - state.lacks_one_since;
+  complete(id, absent);
+}
+
+void Arbiter::on_joined(int rank, TimePoint now) {
+  ++join_count_;
+  const auto snapshot = waiting_;
+  for (const auto& [ticket, id] : snapshot) {
+    const OperationState& state = ids_[id];
+    if (!waiting_.contains(ticket) || !position_in(state.participants, rank) || state.has_reported(rank)) continue;
+    settle(id, rank, now);
+  }
+}
+
+bool Arbiter::has_joined(int rank, std::uint32_t process_set) const {
+  return std::ranges::any_of(
+      joins_, [&](const auto& join) { return join.first == rank && sets_.contains(join.second, process_set); });
+}
+
+void Arbiter::complete(std::uint32_t id, const std::vector<int>& absent) {
+  OperationState& state = ids_[id];
+  if (const auto difference = compare(state)) return fail(id, difference->code, difference->text);
+  if (!absent.empty()) {
+    if (const auto problem = problem_with_absent(state, absent)) {
+      const std::string text = fmt::format("{}: {}", title(state), *problem);
+      const int root = state.request().root;
+      const bool root_is_absent = state.request().has_root() && std::ranges::count(absent, root) > 0;
+      const std::uint32_t set = state.process_set;
+      fail(id, ErrorCode::mismatch, text);
+      if (root_is_absent) fail_join(root, set, text);
+      return;
+    }
+  }
+  state.complete = true;
+  state.absent = absent;
+  end_wait(id);
+  const Request& request = state.request();
+  if (request.operation == Operation::join) {
+    const auto last =
+        std::ranges::find(joins_.rbegin(), joins_.rend(), state.process_set, &std::pair<int, std::uint32_t>::second);
+    state.extents.front() = {last->first};
+    std::erase_if(joins_, [&](const auto& join) { return join.second == state.process_set; });
+  }
+  if (request.operation == Operation::send_recv) {
+    pairs_.push_back(id);
+  } else if (request.changes_process_sets()) {
+    changes_.push_back(id);
+  } else {
+    complete_[state.process_set].push_back(id);
+  }
+}
+
+std::optional<Failure> Arbiter::compare(const OperationState& state) const {
+  const Request& reference = state.request();
   const Difference* difference = nullptr;
-  for (const std::uint64_t print : tensor.reported) {
-    difference = find_difference(reference, tensor.said.at(print));
+  const std::uint64_t first = *std::ranges::find_if(state.reported, [](std::uint64_t print) { return print != 0; });
+  bool agree = true;
+  for (const std::uint64_t print : state.reported) {
+    if (print == 0 || print == first) continue;
+    agree = false;
+    difference = find_difference(reference, state.said.at(print));
     if (difference != nullptr) break;
   }
+  if (agree) return std::nullopt;
   if (difference == nullptr) {
-    return Failure{ErrorCode::internal, fmt::format("'{}': fingerprints differ between equal requests", tensor.name)};
+    return Failure{ErrorCode::internal, fmt::format("'{}': fingerprints differ between equal requests", state.name)};
   }
   RankGroups groups;
-  for (int rank = 0; rank < size_; ++rank) {
-    groups.add(rank, difference->value(tensor.said.at(tensor.reported[static_cast<std::size_t>(rank)])));
+  for (std::size_t i = 0; i < state.participants.size(); ++i) {
+    if (state.reported[i] != 0) groups.add(state.participants[i], difference->value(state.said.at(state.reported[i])));
   }
-  return Failure{ErrorCode::mismatch, fmt::format("{}: {}: {}", title(tensor), difference->what, groups.to_string())};
+  return Failure{ErrorCode::mismatch, fmt::format("{}: {}: {}", title(state), difference->what, groups.to_string())};
+}
+
+// What cannot be served by ranks that have joined.
+std::optional<std::string> Arbiter::problem_with_absent(const OperationState& state,
+                                                        const std::vector<int>& absent) const {
+  const Request& request = state.request();
+  if (request.has_root() && std::ranges::count(absent, request.root) > 0) {
+    return fmt::format("its root rank {} has joined", request.root);
+  }
+  if (request.operation != Operation::alltoall && request.operation != Operation::scatter) return std::nullopt;
+  for (const int receiver : absent) {
+    RankGroups senders;
+    const std::size_t to = *position_in(state.participants, receiver);
+    for (std::size_t from = 0; from < state.participants.size(); ++from) {
+      const std::int64_t rows = rows_sent(state, from, to);
+      if (rows > 0) senders.add(state.participants[from], fmt::format("{} rows", rows));
+    }
+    if (const std::string text = senders.to_string(); !text.empty()) {
+      return fmt::format("rank {} has joined and is sent rows: {}", receiver, text);
+    }
+  }
+  return std::nullopt;
+}
+
+void Arbiter::end_wait(std::uint32_t id) {
+  waiting_.erase(ids_[id].ticket);
+  std::erase_if(blocked_, [&](const auto& blocked) { return blocked.second == id; });
 }
 
 void Arbiter::fail(std::uint32_t id, ErrorCode code, const std::string& text) {
-  Tensor& tensor = tensors_[id];
-  failures_.push_back({.id = id, .ranks = ranks_in(tensor, true), .failure = {code, text}});
-  waiting_.erase(ticket_[id]);
-  reset(tensor);
+  fail(id, ids_[id].ranks(true), code, text);
 }
 
-void Arbiter::reset(Tensor& tensor) {
-  std::ranges::fill(tensor.reported, 0);
-  tensor.count = 0;
+// For these ranks, which have reported it; the others go on waiting.
+void Arbiter::fail(std::uint32_t id, const std::vector<int>& ranks, ErrorCode code, const std::string& text) {
+  OperationState& state = ids_[id];
+  failures_.push_back({.id = id, .ranks = ranks, .failure = {code, text}});
+  for (const int rank : ranks) {
+    auto& reported = state.reported[*position_in(state.participants, rank)];
+    if (state.said.at(reported).operation == Operation::join) {
+      std::erase(joins_, std::pair(rank, state.process_set));
+    }
+    reported = 0;
+    --state.count;
+    blocked_.erase({rank, id});
+  }
+  if (state.count > 0) return;
+  end_wait(id);
+  state.reset();
+  ids_.end_use(id);
+}
+
+// Ends a join of the rank that covers the set.
+void Arbiter::fail_join(int rank, std::uint32_t process_set, const std::string& text) {
+  for (const auto& [joined, set] : std::vector(joins_)) {
+    if (joined != rank || !sets_.contains(set, process_set)) continue;
+    const std::uint32_t id = ids_.find(fmt::format("{}|join", set));
+    if (id != 0 && ids_[id].has_reported(rank)) fail(id, {rank}, ErrorCode::mismatch, text);
+  }
+}
+
+void Arbiter::on_leave(int rank, const Leave& leave) {
+  left_.insert_or_assign(rank, leave);
+  const auto snapshot = waiting_;
+  for (const auto& [ticket, id] : snapshot) {
+    if (!waiting_.contains(ticket) || fail_if_a_rank_has_left(id) || !leave.at_once) continue;
+    fail(id, leave.code, fmt::format("{}: rank {} has left: {}", title(ids_[id]), rank, leave.reason));
+  }
 }
 
 // An operation that lacks a rank that has left can never run.
 bool Arbiter::fail_if_a_rank_has_left(std::uint32_t id) {
-  const Tensor& tensor = tensors_[id];
+  const OperationState& state = ids_[id];
   for (const auto& [rank, leave] : left_) {
-    if (tensor.reported[static_cast<std::size_t>(rank)] != 0) continue;
-    fail(id, ErrorCode::shut_down, fmt::format("{}: rank {} has left: {}", title(tensor), rank, leave.reason));
+    if (!position_in(state.participants, rank) || state.has_reported(rank)) continue;
+    if (has_joined(rank, state.process_set)) continue;  // it leaves once its join has ended
+    fail(id, ErrorCode::shut_down, fmt::format("{}: rank {} has left: {}", title(state), rank, leave.reason));
     return true;
   }
   return false;
-}
-
-void Arbiter::tick(TimePoint now) {
-  if (stall_clock_.due(oldest(), now)) warnings_.push_back(describe_stall(waiting(), now));
-  if (options_.stall_shutdown.count() <= 0) return;
-  std::vector<std::uint32_t> overdue;
-  for (const auto& [ticket, id] : waiting_) {
-    if (Seconds(now - tensors_[id].since) >= options_.stall_shutdown) overdue.push_back(id);
-  }
-  if (overdue.empty()) return;
-  const std::string report = describe_stall(waiting(), now);
-  for (const std::uint32_t id : overdue) {
-    const Tensor& tensor = tensors_[id];
-    fail(id, ErrorCode::stalled,
-         fmt::format("{}: stalled for {:.3g} s: submitted by {}, waits for {}. All that waits: {}", title(tensor),
-                     Seconds(now - tensor.since).count(), format_ranks(ranks_in(tensor, true)),
-                     format_ranks(ranks_in(tensor, false)), report));
-  }
-}
-
-std::optional<TimePoint> Arbiter::deadline() const {
-  std::optional<TimePoint> next = stall_clock_.deadline(oldest());
-  if (const auto start = oldest(); start && options_.stall_shutdown.count() > 0) {
-    const TimePoint shutdown = after(*start, options_.stall_shutdown);
-    next = next ? std::min(*next, shutdown) : shutdown;
-  }
-  return next;
-}
-
-Plan Arbiter::take_plan() {
-  Plan plan;
-  const auto urgent = std::ranges::find_if(left_, [](const auto& left) { return left.second.at_once; });
-  const bool abandon = urgent != left_.end();
-  if (stopped_ && (abandoned_ || !abandon)) return plan;
-  if (!stopped_) {
-    for (FailedTensor& failed : failures_) {
-      announce(plan, failed.id);
-      plan.failures.push_back(std::move(failed));
-    }
-    failures_.clear();
-    if (in_flight_ < max_in_flight && !abandon) plan_batches(plan);
-  }
-  // A rank that left at once takes no part in batches any more: nothing is waited for, not even what is complete.
-  if (abandon || (!left_.empty() && waiting_.empty() && complete_.empty())) {
-    const auto& [rank, leave] = abandon ? *urgent : *left_.begin();
-    plan.stop = Stop{.reason = fmt::format("rank {} has left: {}", rank, leave.reason), .abandon = abandon};
-    stopped_ = true;
-    abandoned_ = abandon;
-  }
-  return plan;
-}
-
-void Arbiter::plan_batches(Plan& plan) {
-  std::vector<Fusable> tensors;
-  for (const std::uint32_t id : complete_) {
-    const Request& request = request_of(tensors_[id]);
-    std::int64_t bytes = request.bytes();
-    if (request.rows_may_differ()) {
-      const std::int64_t row_bytes =
-          request.shape.with_rows(1).elements() * static_cast<std::int64_t>(size_of(request.dtype));
-      bytes = 0;
-      for (const std::int64_t rows : tensors_[id].rows) bytes += rows * row_bytes;
-    }
-    tensors.push_back({&request, bytes});
-  }
-  for (const auto& members : fuse(tensors, options_.fusion_threshold)) {
-    Batch batch{.number = next_batch_++, .entries = {}};
-    for (const std::size_t member : members) {
-      const std::uint32_t id = complete_[member];
-      announce(plan, id);
-      tensors_[id].announced = true;
-      batch.entries.push_back({.id = id, .rows = {}});
-      if (tensors[member].request->rows_may_differ()) batch.entries.back().rows = tensors_[id].rows;
-    }
-    plan.batches.push_back(std::move(batch));
-    ++in_flight_;
-  }
-  for (const std::uint32_t id : complete_) {
-    Tensor& tensor = tensors_[id];
-    // All ranks said the same: nothing else will be referred to by its fingerprint alone.
-    if (tensor.said.size() > 1)
-      std::erase_if(tensor.said, [&](const auto& said) { return said.first != tensor.reported[0]; });
-    reset(tensor);
-  }
-  complete_.clear();
-}
-
-void Arbiter::announce(Plan& plan, std::uint32_t id) {
-  const Tensor& tensor = tensors_[id];
-  if (!tensor.announced) plan.names.push_back({.id = id, .process_set = tensor.process_set, .name = tensor.name});
-}
-
-std::vector<int> Arbiter::ranks_in(const Tensor& tensor, bool reported) const {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < size_; ++rank) {
-    if ((tensor.reported[static_cast<std::size_t>(rank)] != 0) == reported) ranks.push_back(rank);
-  }
-  return ranks;
-}
-
-// What the first rank that has reported said.
-const Request& Arbiter::request_of(const Tensor& tensor) const {
-  const auto said = std::ranges::find_if(tensor.reported, [](std::uint64_t print) { return print != 0; });
-  return tensor.said.at(*said);
-}
-
-std::vector<WaitingTensor> Arbiter::waiting() const {
-  std::vector<WaitingTensor> result;
-  for (const auto& [ticket, id] : waiting_) {
-    const Tensor& tensor = tensors_[id];
-    result.push_back({.request = request_of(tensor),
-                      .submitted_by = ranks_in(tensor, true),
-                      .waits_for = ranks_in(tensor, false),
-                      .since = tensor.since});
-  }
-  return result;
-}
-
-std::optional<TimePoint> Arbiter::oldest() const {
-  if (waiting_.empty()) return std::nullopt;
-  return tensors_[waiting_.begin()->second].since;
-}
-
-// "allreduce 'w'"; without the operation where the ranks' operations differ.
-std::string Arbiter::title(const Tensor& tensor) const {
-  std::optional<Operation> operation;
-  for (const std::uint64_t print : tensor.reported) {
-    if (print == 0) continue;
-    const Operation said = tensor.said.at(print).operation;
-    if (operation && *operation != said) return fmt::format("'{}'", tensor.name);
-    operation = said;
-  }
-  const std::string set = tensor.process_set == 0 ? "" : fmt::format(" process set {}", tensor.process_set);
-  return operation ? fmt::format("{} '{}'{}", to_string(*operation), tensor.name, set)
-                   : fmt::format("'{}'{}", tensor.name, set);
 }
 
 }  // namespace hvd

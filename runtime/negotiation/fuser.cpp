@@ -1,24 +1,53 @@
 #include "negotiation/fuser.h"
 
+#include <algorithm>
+
 namespace hvd {
 
-bool may_fuse(const Request& a, const Request& b) {
-  return a.process_set == b.process_set && a.operation == b.operation && a.operation != Operation::barrier &&
-         a.dtype == b.dtype && a.device == b.device && a.reduce_op == b.reduce_op && a.prescale == b.prescale &&
-         a.postscale == b.postscale && a.root == b.root;
+namespace {
+
+bool can_share(Operation operation) {
+  switch (operation) {
+    case Operation::allreduce:
+    case Operation::reduce:
+    case Operation::reduce_scatter:
+    case Operation::broadcast:
+    case Operation::allgather:
+    case Operation::gather:
+    case Operation::alltoall:
+      return true;
+    default:
+      return false;
+  }
 }
 
-std::vector<std::vector<std::size_t>> fuse(const std::vector<Fusable>& tensors, std::int64_t threshold) {
+bool all_of_dtype(const Request& request, DataType dtype) {
+  return std::ranges::all_of(request.tensors, [&](const TensorSpec& tensor) { return tensor.dtype == dtype; });
+}
+
+}  // namespace
+
+bool may_fuse(const Fusable& x, const Fusable& y) {
+  const Request& a = *x.request;
+  const Request& b = *y.request;
+  if (!can_share(a.operation) || a.tensors.empty()) return false;
+  const DataType dtype = a.tensors.front().dtype;
+  return a.process_set == b.process_set && a.operation == b.operation && a.device == b.device &&
+         a.reduce_op == b.reduce_op && a.prescale == b.prescale && a.postscale == b.postscale && a.root == b.root &&
+         x.absent == y.absent && all_of_dtype(a, dtype) && all_of_dtype(b, dtype);
+}
+
+std::vector<std::vector<std::size_t>> fuse(const std::vector<Fusable>& operations, std::int64_t threshold) {
   std::vector<std::vector<std::size_t>> batches;
-  std::vector<bool> taken(tensors.size(), false);
-  for (std::size_t first = 0; first < tensors.size(); ++first) {
+  std::vector<bool> taken(operations.size(), false);
+  for (std::size_t first = 0; first < operations.size(); ++first) {
     if (taken[first]) continue;
     std::vector<std::size_t> batch{first};
-    std::int64_t bytes = tensors[first].bytes;
-    for (std::size_t next = first + 1; next < tensors.size() && bytes < threshold; ++next) {
-      if (taken[next] || !may_fuse(*tensors[first].request, *tensors[next].request)) continue;
-      if (tensors[next].bytes > threshold - bytes) continue;
-      bytes += tensors[next].bytes;
+    std::int64_t bytes = operations[first].bytes;
+    for (std::size_t next = first + 1; next < operations.size() && bytes < threshold; ++next) {
+      if (taken[next] || !may_fuse(operations[first], operations[next])) continue;
+      if (operations[next].bytes > threshold - bytes) continue;
+      bytes += operations[next].bytes;
       taken[next] = true;
       batch.push_back(next);
     }

@@ -16,7 +16,7 @@ constexpr std::size_t most_lines = 8;
 std::string age(TimePoint since, TimePoint now) { return fmt::format("{:.3g} s ago", Seconds(now - since).count()); }
 
 std::string line(const WaitingTensor& t, TimePoint now) {
-  const std::string what = t.request.operation == Operation::barrier
+  const std::string what = t.request.tensors.empty()
                                ? std::string(to_string(t.request.operation))
                                : fmt::format("{} {}", to_string(t.request.operation), describe_agreed(t.request));
   return fmt::format("'{}' ({}) submitted by {} {}, waits for {}", t.request.name, what, format_ranks(t.submitted_by),
@@ -26,7 +26,7 @@ std::string line(const WaitingTensor& t, TimePoint now) {
 bool look_alike(const WaitingTensor& a, const WaitingTensor& b) {
   const bool disjoint =
       std::ranges::none_of(a.submitted_by, [&](int rank) { return std::ranges::count(b.submitted_by, rank) > 0; });
-  return disjoint && a.request.operation != Operation::barrier && a.request.process_set == b.request.process_set &&
+  return disjoint && !a.request.tensors.empty() && a.request.process_set == b.request.process_set &&
          find_difference(a.request, b.request) == nullptr;
 }
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "types/dtype_rules.h"
+
 namespace hvd {
 
 namespace {
@@ -26,18 +28,12 @@ auto last_time(const Flight& flight) {
                             flight.at.end());  // at least one stage is there; an absent one is the least
 }
 
-std::string_view phase_name(Operation operation) {
-  switch (operation) {
-    case Operation::allreduce:
-      return "ALLREDUCE";
-    case Operation::broadcast:
-      return "BROADCAST";
-    case Operation::allgather:
-      return "ALLGATHER";
-    case Operation::barrier:
-      return "BARRIER";
-  }
-  return "UNKNOWN";
+// "ALLREDUCE"
+std::string phase_name(Operation operation) {
+  std::string name(to_string(operation));
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  return name;
 }
 
 }  // namespace
@@ -143,7 +139,7 @@ void TraceBuilder::append_flight(const Lane& lane, const Flight& flight, Time en
   const std::string args =
       fmt::format(R"("name":{},"bytes":{},"batch":{})", lane.quoted_name, flight.bytes, flight.batch);
   const std::string last_args = remark.empty() ? args : fmt::format("{},{}", args, remark);
-  const std::string_view name = phase_name(flight.operation);
+  const std::string name = phase_name(flight.operation);
   const std::string negotiation = fmt::format("NEGOTIATE_{}", name);
 
   std::optional<Time> begin = at(Stage::negotiated);
@@ -161,7 +157,7 @@ void TraceBuilder::append_flight(const Lane& lane, const Flight& flight, Time en
   }
   append_phase(lane, name, *begin, end, last_args, out);
 
-  const bool moves_only = flight.operation != Operation::allreduce;
+  const bool moves_only = !is_reduction(flight.operation);
   Time from = *begin;
   const std::array<std::pair<Stage, std::string_view>, 3> inner{{{Stage::packed, "QUEUE_AND_PACK"},
                                                                  {Stage::reduced, moves_only ? "TRANSFER" : "REDUCE"},

@@ -7,8 +7,9 @@
 namespace hvd {
 
 // A file with a JSON array that is whole after every append, so that it can be read however the process ends. Each
-// append is one write over the array's closing bracket. (A process killed in the midst of that write may cut it off; then
-// one line is not whole, and the bracket may be missing: each element has a line to itself, so that the rest is found.)
+// append is one write over the array's closing bracket. (A process killed in the midst of that write may cut it off;
+// then one line is not whole, and the bracket may be missing: each element has a line to itself, so that the rest is
+// found.)
 class TraceFile {
  public:
   // Creates or empties the file and writes the first elements, of which there is at least one. Throws

@@ -1,137 +1,22 @@
 #pragma once
 
-#include <gtest/gtest.h>
-#include <hvd/tensor.h>
 #include <hvd/types.h>
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
+
+#include "array.h"
 
 // What the collectives should give, computed one element after the other, in the order that their documentation
 // promises.
 namespace hvd::test {
-
-inline constexpr DataType all_dtypes[] = {
-#define HVD_LIST(id, type, text) DataType::id,
-    HVD_FOR_EACH_DATA_TYPE(HVD_LIST)
-#undef HVD_LIST
-};
-inline constexpr ReduceOp all_reduce_ops[] = {ReduceOp::average, ReduceOp::sum, ReduceOp::min, ReduceOp::max,
-                                              ReduceOp::product};
-
-// Calls visit(T{}) with the C++ type of the dtype.
-template <typename Visit>
-void with_type(DataType dtype, const Visit& visit) {
-  switch (dtype) {
-#define HVD_CASE(id, type, text) \
-  case DataType::id:             \
-    visit(type{});               \
-    return;
-    HVD_FOR_EACH_DATA_TYPE(HVD_CASE)
-#undef HVD_CASE
-  }
-}
-
-// A dense tensor of exactly its size, so that the address sanitizer sees a step too far.
-class Array {
- public:
-  Array() = default;
-  Array(DataType dtype, const Shape& shape)
-      : dtype_(dtype), shape_(shape), bytes_(static_cast<std::size_t>(shape.elements()) * size_of(dtype)) {}
-  template <Element T>
-  Array(const Shape& shape, const std::vector<T>& values) : Array(data_type_of<T>, shape) {
-    EXPECT_EQ(values.size() * sizeof(T), bytes_.size());
-    if (!values.empty()) std::memcpy(bytes_.data(), values.data(), bytes_.size());
-  }
-  explicit Array(const Tensor& tensor) : Array(tensor.dtype(), tensor.shape()) {
-    if (!bytes_.empty()) std::memcpy(bytes_.data(), tensor.data(), bytes_.size());
-  }
-
-  DataType dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
-  std::size_t elements() const { return static_cast<std::size_t>(shape_.elements()); }
-  std::vector<std::byte>& bytes() { return bytes_; }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-  TensorView view() { return {bytes_.data(), shape_, dtype_}; }
-  ConstTensorView view() const { return {bytes_.data(), shape_, dtype_}; }
-
-  template <typename T>
-  T get(std::size_t i) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + i * sizeof(T), sizeof(T));
-    return value;
-  }
-  template <typename T>
-  void set(std::size_t i, T value) {
-    std::memcpy(bytes_.data() + i * sizeof(T), &value, sizeof(T));
-  }
-
-  friend bool operator==(const Array&, const Array&) = default;
-
- private:
-  DataType dtype_ = DataType::f32;
-  Shape shape_{0};
-  std::vector<std::byte> bytes_;
-};
-
-inline double as_double(const Array& array, std::size_t i) {
-  double value = 0;
-  with_type(array.dtype(), [&]<typename T>(T) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      value = static_cast<double>(array.get<T>(i));
-    } else {
-      value = static_cast<double>(static_cast<float>(array.get<T>(i)));
-    }
-  });
-  return value;
-}
-
-// Bit equality; says where the first difference is.
-inline testing::AssertionResult same_bits(const Array& got, const Array& expected) {
-  if (got == expected) return testing::AssertionSuccess();
-  auto failure = testing::AssertionFailure();
-  if (got.dtype() != expected.dtype() || got.shape() != expected.shape()) {
-    return failure << describe(got.dtype(), got.shape()) << " instead of "
-                   << describe(expected.dtype(), expected.shape());
-  }
-  const std::size_t size = size_of(got.dtype());
-  const auto at =
-      static_cast<std::size_t>(std::ranges::mismatch(got.bytes(), expected.bytes()).in1 - got.bytes().begin()) / size;
-  return failure << describe(got.dtype(), got.shape()) << ": element " << at << " of " << got.elements() << " is "
-                 << as_double(got, at) << " instead of " << as_double(expected, at);
-}
-
-// Reproducible values: integers of any size, floats of both signs whose sums round.
-inline Array random_array(DataType dtype, const Shape& shape, std::uint64_t seed) {
-  Array array(dtype, shape);
-  std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL + 1;
-  const auto next = [&] {  // splitmix64
-    state += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t x = state;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31U);
-  };
-  with_type(dtype, [&]<typename T>(T) {
-    for (std::size_t i = 0; i < array.elements(); ++i) {
-      if constexpr (std::is_integral_v<T>) {
-        array.set(i, static_cast<T>(next()));
-      } else {
-        array.set(i, T(std::conditional_t<std::is_same_v<T, double>, double, float>(
-                         static_cast<double>(next() >> 11U) * 0x1p-49 - 8.0)));
-      }
-    }
-  });
-  return array;
-}
 
 struct ReduceSpec {
   ReduceOp op = ReduceOp::sum;
@@ -152,23 +37,41 @@ V combine(ReduceOp op, V a, V b) {
       return b < a || b != b ? b : a;
     case ReduceOp::max:
       return a < b || b != b ? b : a;
+    case ReduceOp::adasum:
+      break;  // not a matter of one element
   }
+  ADD_FAILURE() << "no " << to_string(op) << " of single values";
   return a;
 }
 
+template <typename V>
+std::complex<V> combine_complex(ReduceOp op, std::complex<V> a, std::complex<V> b) {
+  if (op != ReduceOp::product) return {a.real() + b.real(), a.imag() + b.imag()};
+  const V ac = a.real() * b.real();
+  const V bd = a.imag() * b.imag();
+  const V ad = a.real() * b.imag();
+  const V bc = a.imag() * b.real();
+  return {ac - bd, ad + bc};
+}
+
 // In rank order within each host, then in host order.
-template <typename V, typename Load>
-V combine_ranks(const ReduceSpec& spec, std::size_t ranks, const Load& load) {
+template <typename V, typename Load, typename Combine>
+V fold_ranks(const ReduceSpec& spec, std::size_t ranks, const Load& load, const Combine& combine_two) {
   std::vector<int> counts = spec.ranks_per_host;
   if (counts.empty()) counts = {static_cast<int>(ranks)};
   V total{};
   std::size_t rank = 0;
   for (std::size_t host = 0; host < counts.size(); ++host) {
     V sum = load(rank++);
-    for (int k = 1; k < counts[host]; ++k) sum = combine<V>(spec.op, sum, load(rank++));
-    total = host == 0 ? sum : combine<V>(spec.op, total, sum);
+    for (int k = 1; k < counts[host]; ++k) sum = combine_two(sum, load(rank++));
+    total = host == 0 ? sum : combine_two(total, sum);
   }
   return total;
+}
+
+template <typename V, typename Load>
+V combine_ranks(const ReduceSpec& spec, std::size_t ranks, const Load& load) {
+  return fold_ranks<V>(spec, ranks, load, [&](V a, V b) { return combine<V>(spec.op, a, b); });
 }
 
 __extension__ typedef __int128 WideInt;
@@ -197,29 +100,56 @@ T reduced_integer(const ReduceSpec& spec, std::span<const Array> inputs, std::si
   return static_cast<T>(static_cast<WideInt>(result) / static_cast<WideInt>(inputs.size()));
 }
 
+// The last step of a reduction in floating point.
+template <typename V>
+V finished(const ReduceSpec& spec, std::size_t ranks, V value) {
+  const auto divisor = static_cast<double>(spec.op == ReduceOp::average ? ranks : 1);
+  if (spec.postscale == 1.0) {
+    value /= static_cast<V>(divisor);
+  } else {
+    value *= static_cast<V>(spec.postscale / divisor);
+  }
+  return std::isnan(value) ? std::numeric_limits<V>::quiet_NaN() : value;
+}
+
 template <typename T>
 T reduced_float(const ReduceSpec& spec, std::span<const Array> inputs, std::size_t i) {
   using V = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const auto load = [&](std::size_t rank) {
     return static_cast<V>(inputs[rank].get<T>(i)) * static_cast<V>(spec.prescale);
   };
-  V result = combine_ranks<V>(spec, inputs.size(), load);
-  const auto divisor = static_cast<double>(spec.op == ReduceOp::average ? inputs.size() : 1);
-  if (spec.postscale == 1.0) {
-    result /= static_cast<V>(divisor);
-  } else {
-    result *= static_cast<V>(spec.postscale / divisor);
-  }
-  return T(std::isnan(result) ? std::numeric_limits<V>::quiet_NaN() : result);
+  return T(finished(spec, inputs.size(), combine_ranks<V>(spec, inputs.size(), load)));
 }
 
-// inputs: by rank
+template <typename V>
+std::complex<V> reduced_complex(const ReduceSpec& spec, std::span<const Array> inputs, std::size_t i) {
+  using T = std::complex<V>;
+  const auto prescale = static_cast<V>(spec.prescale);
+  const auto load = [&](std::size_t rank) {
+    const T value = inputs[rank].get<T>(i);
+    return T(value.real() * prescale, value.imag() * prescale);
+  };
+  const T result = fold_ranks<T>(spec, inputs.size(), load, [&](T a, T b) { return combine_complex(spec.op, a, b); });
+  return {finished(spec, inputs.size(), result.real()), finished(spec, inputs.size(), result.imag())};
+}
+
+inline bool reduced_bool(ReduceOp op, std::span<const Array> inputs, std::size_t i) {
+  const auto trues =
+      std::ranges::count_if(inputs, [&](const Array& input) { return input.bytes()[i] != std::byte{0}; });
+  return op == ReduceOp::sum || op == ReduceOp::max ? trues > 0 : trues == std::ssize(inputs);
+}
+
+// inputs: by rank, of a dtype that can be reduced so
 inline Array reduced(const ReduceSpec& spec, std::span<const Array> inputs) {
   Array result(inputs[0].dtype(), inputs[0].shape());
   with_type(result.dtype(), [&]<typename T>(T) {
     for (std::size_t i = 0; i < result.elements(); ++i) {
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_same_v<T, bool>) {
+        result.set(i, reduced_bool(spec.op, inputs, i));
+      } else if constexpr (std::is_integral_v<T>) {
         result.set(i, reduced_integer<T>(spec, inputs, i));
+      } else if constexpr (is_complex<T>) {
+        result.set(i, reduced_complex<typename T::value_type>(spec, inputs, i));
       } else {
         result.set(i, reduced_float<T>(spec, inputs, i));
       }

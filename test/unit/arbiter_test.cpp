@@ -8,7 +8,6 @@
 namespace hvd {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 void submit_all(NegotiationWorld& world, const Request& request) {
@@ -60,20 +59,26 @@ TEST_P(EveryPartOfARequest, R19_ThatDiffersIsNamedInWords) {
 
 INSTANTIATE_TEST_SUITE_P(
     Arbiter, EveryPartOfARequest,
-    testing::Values(Unlike{"'x': operations differ: [0] allreduce; [1] allgather",
-                           [](Request& r) { r.operation = Operation::allgather; }},
+    testing::Values(Unlike{"'x': operations differ: [0] allreduce; [1] broadcast",
+                           [](Request& r) { r.operation = Operation::broadcast; }},
+                    Unlike{"allreduce 'x': group sizes differ: [0] 1 tensor; [1] 2 tensors",
+                           [](Request& r) { r.tensors.push_back(r.tensors[0]); }},
                     Unlike{"allreduce 'x': device differs: [0] cpu; [1] gpu",
                            [](Request& r) { r.device = Device::Kind::gpu; }},
                     Unlike{"allreduce 'x': dtypes differ: [0] float32[4]; [1] float64[4]",
-                           [](Request& r) { r.dtype = DataType::f64; }},
+                           [](Request& r) { r.tensors[0].dtype = DataType::f64; }},
                     Unlike{"allreduce 'x': shapes differ: [0] float32[4]; [1] float32[2, 2]",
                            [](Request& r) {
-                             r.shape = Shape{2, 2};
+                             r.tensors[0].shape = Shape{2, 2};
                            }},
                     Unlike{"allreduce 'x': reduce op differs: [0] Sum; [1] Average",
                            [](Request& r) { r.reduce_op = ReduceOp::average; }},
                     Unlike{"allreduce 'x': prescale differs: [0] 1; [1] 0.5", [](Request& r) { r.prescale = 0.5; }},
-                    Unlike{"allreduce 'x': postscale differs: [0] 1; [1] 0.5", [](Request& r) { r.postscale = 0.5; }}));
+                    Unlike{"allreduce 'x': postscale differs: [0] 1; [1] 0.5", [](Request& r) { r.postscale = 0.5; }},
+                    Unlike{"allreduce 'x': timeout differs: [0] 0 s; [1] 3 s", [](Request& r) { r.timeout = 3; }},
+                    Unlike{"allreduce 'x': call site differs: operations without a name are paired by their order: [0] "
+                           "0; [1] ab",
+                           [](Request& r) { r.call_site = 0xab; }}));
 
 TEST(Arbiter, R19_UnequalBroadcastRootsAreNamed) {
   NegotiationWorld world(3);
@@ -92,108 +97,15 @@ TEST(Arbiter, AllgatherRowsMayDifferButOtherDimensionsMayNot) {
   for (const int rank : {0, 1}) {
     Request request = float_request("x");
     request.operation = Operation::allgather;
-    request.shape = Shape{rank + 1, 3};
-    world.submit(rank, request);
+    request.tensors[0].shape = Shape{rank + 1, 3};
+    world.submit(rank, request, {rank + 1});
     request.name = "y";
-    request.shape = Shape{1, rank + 3};
-    world.submit(rank, request);
+    request.tensors[0].shape = Shape{1, rank + 3};
+    world.submit(rank, request, {1});
   }
   world.settle();
   EXPECT_EQ(world.history(0), (std::vector<std::vector<std::string>>{{"x"}}));
   EXPECT_EQ(world.failures(1).at("y").text, "allgather 'y': shapes differ: [0] float32[?, 3]; [1] float32[?, 4]");
-}
-
-TEST(Arbiter, R01_AStallReportShowsBothSides) {
-  NegotiationWorld world(4, {.fusion_threshold = 0, .stall_warning = Seconds(1), .stall_shutdown = Seconds(10)});
-  for (const int rank : {0, 1, 2}) world.submit(rank, float_request("grad", 8));
-  world.submit(3, float_request("have_more", 1));
-  world.settle();
-  world.now += 2s;
-  world.tick();
-  const auto warnings = world.arbiter().take_warnings();
-  ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_THAT(warnings[0], HasSubstr("'grad' (allreduce float32[8]) submitted by [0,1,2] 2 s ago, waits for [3]"));
-  EXPECT_THAT(warnings[0], HasSubstr("'have_more' (allreduce float32[1]) submitted by [3] 2 s ago, waits for [0,1,2]"));
-  EXPECT_THAT(warnings[0], HasSubstr("rank 3 is at 'have_more', which waits for [0,1,2]"));
-  world.now += 9s;
-  world.tick();
-  world.settle();
-  for (const int rank : {0, 1, 2}) EXPECT_EQ(world.failures(rank).at("grad").code, ErrorCode::stalled);
-  EXPECT_THAT(world.failures(0).at("grad").text, HasSubstr("submitted by [0,1,2], waits for [3]"));
-  EXPECT_EQ(world.failures(3).at("have_more").code, ErrorCode::stalled);
-  EXPECT_FALSE(world.failures(3).contains("grad"));
-}
-
-TEST(Arbiter, R05_TheNumberOfStallReportsGrowsLikeALogarithm) {
-  NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(1)});
-  world.submit(0, float_request("g"));
-  world.settle();
-  std::size_t reports = 0;
-  for (int tenths = 0; tenths < 320; ++tenths) {
-    world.now += 100ms;
-    world.tick();
-    reports += world.arbiter().take_warnings().size();
-  }
-  EXPECT_EQ(reports, 6U);  // after 1, 2, 4, 8, 16 and 32 s
-}
-
-TEST(Arbiter, EveryStallIsReportedAfterTheWarningTimeHoweverLongAnEarlierOneLasted) {
-  NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(1)});
-  const auto next_report = [&] {
-    const TimePoint start = world.now;
-    while (world.arbiter().take_warnings().empty()) {
-      world.now = *world.arbiter().deadline();
-      world.tick();
-    }
-    return Seconds(world.now - start).count();
-  };
-  world.submit(0, float_request("a"));
-  world.settle();
-  EXPECT_DOUBLE_EQ(next_report(), 1);
-  EXPECT_DOUBLE_EQ(next_report(), 1);
-  EXPECT_DOUBLE_EQ(next_report(), 2);
-  world.submit(1, float_request("a"));
-  world.settle();
-  world.now += 1s;
-  world.submit(0, float_request("b"));
-  world.settle();
-  EXPECT_DOUBLE_EQ(next_report(), 1);
-}
-
-TEST(Arbiter, R06_TheShutdownTimeHoldsEvenWhenItIsShorterThanTheWarningTime) {
-  NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(60), .stall_shutdown = Seconds(2)});
-  world.submit(0, float_request("x", 1));
-  world.settle();
-  EXPECT_EQ(world.arbiter().deadline(), world.now + 2s);
-  world.now += 2s;
-  world.tick();
-  world.settle();
-  EXPECT_EQ(world.failures(0).at("x").code, ErrorCode::stalled);
-}
-
-TEST(Arbiter, R09_NamesThatDifferByRankAreHintedAt) {
-  NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(1)});
-  world.submit(0, float_request("m/w"));
-  world.submit(1, float_request("m_1/w"));
-  world.settle();
-  world.now += 1s;
-  world.tick();
-  EXPECT_THAT(world.arbiter().take_warnings()[0], HasSubstr("do names differ by rank?"));
-}
-
-TEST(Arbiter, ASubmissionThatCrossesItsStallErrorBeginsANewRound) {
-  NegotiationWorld world(2, {.fusion_threshold = 0, .stall_warning = Seconds(0), .stall_shutdown = Seconds(1)});
-  world.submit(0, float_request("x"));
-  world.settle();
-  world.submit(1, float_request("x"));  // not reported yet when rank 0's fails
-  world.now += 1s;
-  world.tick();
-  world.settle();
-  EXPECT_TRUE(world.failures(0).contains("x"));
-  EXPECT_FALSE(world.failures(1).contains("x"));
-  world.submit(0, float_request("x"));
-  world.settle();
-  EXPECT_EQ(world.history(1), (std::vector<std::vector<std::string>>{{"x"}}));
 }
 
 TEST(Arbiter, WhenARankLeavesWhatLacksItFailsAndAllStop) {
@@ -250,10 +162,10 @@ TEST(Arbiter, ARankThatBreaksOffStopsTheOthersThoughItsBatchesNeverEnd) {
 TEST(Arbiter, ReportsThatContradictThemselvesAreErrorsThatNameTheRank) {
   const auto report = [](std::uint32_t id, std::optional<Request> request) {
     Report report;
-    report.ready.push_back({.id = id, .fingerprint = 1, .rows = 0, .request = std::move(request)});
+    report.ready.push_back({.id = id, .fingerprint = 1, .extents = {}, .request = std::move(request)});
     return report;
   };
-  Arbiter arbiter(2, {});
+  Arbiter arbiter(2, {}, ProcessSets(2, {}));
   EXPECT_THROW(arbiter.accept(1, report(7, {}), {}), InternalError);
   EXPECT_THROW(arbiter.accept(1, report(0, {}), {}), InternalError);
   arbiter.accept(1, report(0, float_request("x")), {});

@@ -12,9 +12,10 @@ namespace {
 using Batches = std::vector<std::vector<std::size_t>>;
 
 Batches fuse_sizes(const std::vector<std::int64_t>& bytes, std::int64_t threshold) {
-  const Request request;
+  Request request;
+  request.tensors.push_back({});
   std::vector<Fusable> tensors;
-  for (const std::int64_t size : bytes) tensors.push_back({&request, size});
+  for (const std::int64_t size : bytes) tensors.push_back({.request = &request, .bytes = size, .absent = {}});
   return fuse(tensors, threshold);
 }
 
@@ -35,24 +36,56 @@ TEST(Fuser, AThresholdOfZeroFusesNothing) { EXPECT_EQ(fuse_sizes({0, 1, 1}, 0), 
 
 TEST(Fuser, EmptyTensorsRideAlong) { EXPECT_EQ(fuse_sizes({0, 0, 90, 0}, 100), (Batches{{0, 1, 2, 3}})); }
 
-TEST(Fuser, OnlyTensorsThatNeedTheSameWorkShareABatch) {
-  const Request plain;
-  const auto changed = [&](auto change) {
-    Request request = plain;
-    change(request);
-    return request;
-  };
-  EXPECT_TRUE(may_fuse(plain, changed([](Request& r) { r.shape = Shape{3, 4}; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.process_set = 1; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.operation = Operation::broadcast; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.dtype = DataType::f16; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.device = Device::Kind::gpu; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.reduce_op = ReduceOp::max; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.prescale = 2; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.postscale = 2; })));
-  EXPECT_FALSE(may_fuse(plain, changed([](Request& r) { r.root = 1; })));
-  const Request barrier = changed([](Request& r) { r.operation = Operation::barrier; });
-  EXPECT_FALSE(may_fuse(barrier, barrier));
+Request plain() {
+  Request request;
+  request.tensors.push_back({.dtype = DataType::f32, .shape = Shape{4}});
+  return request;
+}
+
+bool fuses_with_plain(void (*change)(Request&)) {
+  const Request one = plain();
+  Request other = plain();
+  change(other);
+  return may_fuse({.request = &one, .bytes = 0, .absent = {}}, {.request = &other, .bytes = 0, .absent = {}});
+}
+
+TEST(Fuser, OnlyOperationsThatNeedTheSameWorkShareABatch) {
+  EXPECT_TRUE(fuses_with_plain([](Request& r) { r.tensors[0].shape = Shape{3, 4}; }));
+  EXPECT_TRUE(fuses_with_plain([](Request& r) { r.timeout = 3; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.process_set = 1; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.operation = Operation::broadcast; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.tensors[0].dtype = DataType::f16; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.device = Device::Kind::gpu; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.reduce_op = ReduceOp::max; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.prescale = 2; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.postscale = 2; }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.root = 1; }));
+}
+
+TEST(Fuser, AGroupSharesABatchUnlessItsDtypesDiffer) {
+  EXPECT_TRUE(fuses_with_plain([](Request& r) { r.tensors.push_back(r.tensors[0]); }));
+  EXPECT_FALSE(fuses_with_plain([](Request& r) { r.tensors.push_back({.dtype = DataType::f64, .shape = Shape{4}}); }));
+}
+
+TEST(Fuser, OperationsThatLackUnlikeRanksStayApart) {
+  const Request request = plain();
+  const Fusable all{.request = &request, .bytes = 0, .absent = {}};
+  const Fusable without_two{.request = &request, .bytes = 0, .absent = {2}};
+  EXPECT_FALSE(may_fuse(all, without_two));
+  EXPECT_FALSE(may_fuse(without_two, all));
+  EXPECT_TRUE(may_fuse(without_two, without_two));
+}
+
+TEST(Fuser, WhatMovesNothingOrIsNoCollectiveOnABufferStaysAlone) {
+  for (std::uint8_t i = 0; i < operation_count; ++i) {
+    Request request = plain();
+    request.operation = static_cast<Operation>(i);
+    const bool fuses = request.operation < Operation::scatter || request.operation == Operation::alltoall;
+    const Fusable fusable{.request = &request, .bytes = 0, .absent = {}};
+    EXPECT_EQ(may_fuse(fusable, fusable), fuses) << to_string(request.operation);
+    request.tensors.clear();
+    EXPECT_FALSE(may_fuse(fusable, fusable)) << to_string(request.operation);
+  }
 }
 
 TEST(Fuser, PutsEveryTensorIntoExactlyOneBatchAndKeepsTheOrderWithin) {

@@ -6,9 +6,11 @@
 #include <random>
 #include <thread>
 
-#include "shm/segment.h"
+#include "shm/chunk_buffers.h"
 #include "transport/control_links.h"
+#include "transport/count_plan.h"
 #include "transport/in_process.h"
+#include "transport/members.h"
 
 namespace hvd {
 namespace {
@@ -49,12 +51,102 @@ TEST(Topology, CountsPerHostMustAddUp) {
   EXPECT_THROW(Topology::hosts_from_counts(counts, 4), InvalidArgumentError);
 }
 
-TEST(SegmentPlan, UsesSmallerChunksRatherThanMoreMemoryWhenThereAreManyRanks) {
+TEST(ChunkPlan, UsesSmallerChunksRatherThanMoreMemoryWhenThereAreManyRanks) {
   const std::vector<int> hosts(64, 0);
-  const SegmentPlan plan = SegmentPlan::make(Topology(0, hosts), 1 << 20);
+  const ChunkPlan plan = ChunkPlan::make(Topology(0, hosts), 1 << 20);
   EXPECT_LT(plan.chunk_bytes, 1U << 20);
   EXPECT_GE(plan.chunk_bytes, 4096U);
-  EXPECT_LT(Segment::bytes_for(plan), 100U << 20);
+  EXPECT_LT(ChunkBuffers::bytes_for(plan), 100U << 20);
+}
+
+TEST(ChunkPlan, HasRoomForAnElementOfEveryRankInEachChunk) {
+  const std::vector<int> hosts(3000, 0);
+  EXPECT_GE(ChunkPlan::make(Topology(0, hosts), 1 << 20).chunk_bytes, 3000 * ChunkPlan::least_per_rank);
+  EXPECT_GE(ChunkPlan::make(Topology(0, std::vector<int>(5)), 64).chunk_bytes, 5 * ChunkPlan::least_per_rank);
+}
+
+TEST(Members, CountPositionsInTheSetAndKeepHosts) {
+  const std::vector<int> hosts{0, 0, 1, 2, 2};
+  const Members members = make_members(Topology(3, hosts), {1, 3, 4}, 7);
+  EXPECT_THAT(members.ranks, ElementsAre(1, 3, 4));
+  EXPECT_EQ(members.channel, 7);
+  EXPECT_EQ(members.topology.rank(), 1);
+  EXPECT_EQ(members.topology.size(), 3);
+  EXPECT_EQ(members.topology.host_count(), 2);
+  EXPECT_THAT(members.topology.ranks_on(0), ElementsAre(0));
+  EXPECT_THAT(members.topology.ranks_on(1), ElementsAre(1, 2));
+  EXPECT_TRUE(members.topology.is_leader());
+  EXPECT_THAT(all_members(Topology(3, hosts)).ranks, ElementsAre(0, 1, 2, 3, 4));
+}
+
+// Each element once, in order, and no count above the limit.
+void expect_cut(std::size_t count, std::size_t limit) {
+  std::size_t next = 0;
+  const std::vector<Piece> pieces = plan_counts(count, limit);
+  for (const Piece& piece : pieces) {
+    EXPECT_EQ(piece.begin, next);
+    EXPECT_LE(piece.count, limit);
+    EXPECT_TRUE(piece.count > 0 || count == 0);
+    next += piece.count;
+  }
+  EXPECT_EQ(next, count);
+  EXPECT_EQ(pieces.size(), count == 0 ? 1 : (count + limit - 1) / limit);
+}
+
+TEST(CountPlan, CutsAtTheLargestCountThatMpiTakes) {
+  constexpr std::size_t int_max = 2147483647;
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, int_max, int_max + 1, (std::size_t{1} << 33) + 7}) {
+    expect_cut(count, int_max);
+  }
+  EXPECT_THAT(plan_counts(int_max + 1, int_max), ElementsAre(Piece{0, int_max}, Piece{int_max, 1}));
+  for (std::size_t count = 0; count < 40; ++count) expect_cut(count, 1 + count % 7);
+}
+
+TEST(CountPlan, APieceBelowTheLimitEndsAMessageOfUnknownSize) {
+  EXPECT_THAT(plan_ended_counts(0, 4), ElementsAre(Piece{0, 0}));
+  EXPECT_THAT(plan_ended_counts(3, 4), ElementsAre(Piece{0, 3}));
+  EXPECT_THAT(plan_ended_counts(4, 4), ElementsAre(Piece{0, 4}, Piece{4, 0}));
+  EXPECT_THAT(plan_ended_counts(9, 4), ElementsAre(Piece{0, 4}, Piece{4, 4}, Piece{8, 1}));
+}
+
+TEST(InProcessTransport, ChannelsKeepApartOnOneHostAndAcross) {
+  const std::vector<int> hosts{0, 0, 1};
+  const auto hub = make_in_process_hub(3);
+  std::vector<std::unique_ptr<Transport>> ranks;
+  for (int rank = 0; rank < 3; ++rank) ranks.push_back(make_in_process_transport(hub, Topology(rank, hosts)));
+  for (const int to : {1, 2}) {
+    const Bytes first{std::byte{1}};
+    const Bytes second{std::byte{2}, std::byte{3}};
+    ranks[0]->send_data(to, 5, first);
+    ranks[0]->send_data(to, 0, second);
+    ranks[0]->send_data(to, 5, {});
+    Bytes one(1);
+    Bytes two(2);
+    const auto empty = ranks[static_cast<std::size_t>(to)]->receive_data(to == 1 ? 2 : 1, 5, {});
+    EXPECT_FALSE(empty->test());
+    EXPECT_TRUE(ranks[static_cast<std::size_t>(to)]->receive_data(0, 0, two)->test());
+    EXPECT_TRUE(ranks[static_cast<std::size_t>(to)]->receive_data(0, 5, one)->test());
+    EXPECT_TRUE(ranks[static_cast<std::size_t>(to)]->receive_data(0, 5, {})->test());
+    EXPECT_EQ(one, first);
+    EXPECT_EQ(two, second);
+  }
+}
+
+TEST(InProcessTransport, AKeyGivesTheRanksOfAHostOneMemoryAndFreshMemoryLater) {
+  const std::vector<int> hosts{0, 0, 1};
+  const auto hub = make_in_process_hub(3);
+  std::vector<std::unique_ptr<Transport>> ranks;
+  for (int rank = 0; rank < 3; ++rank) ranks.push_back(make_in_process_transport(hub, Topology(rank, hosts)));
+  for (int round = 0; round < 2; ++round) {
+    const auto a = ranks[0]->try_share("x", 100, 2);
+    const auto b = ranks[1]->try_share("x", 100, 2);
+    const auto elsewhere = ranks[2]->try_share("x", 100, 1);
+    EXPECT_EQ(a->bytes().data(), b->bytes().data());
+    EXPECT_NE(a->bytes().data(), elsewhere->bytes().data());
+    EXPECT_EQ(a->bytes().size(), 100U);
+    for (const std::byte byte : a->bytes()) EXPECT_EQ(byte, std::byte{0});
+    a->bytes()[99] = std::byte{1};
+  }
 }
 
 // Runs `body(links, rank)` on one thread per rank.
@@ -65,8 +157,7 @@ void with_links(const std::vector<int>& hosts, const Body& body) {
   for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
     threads.emplace_back([&, rank] {
       const auto transport = make_in_process_transport(hub, Topology(rank, hosts));
-      const SegmentPlan plan = SegmentPlan::make(transport->topology(), 4096);
-      Segment segment(plan, transport->share(Segment::bytes_for(plan), 10s));
+      HostSegment segment(transport->share(HostSegment::bytes_for(transport->topology()), 10s));
       HostBells bells(segment, transport->topology());
       ControlLinks links(*transport, segment, bells);
       body(links, rank);
@@ -127,16 +218,14 @@ TEST(ControlLinks, AnImpossibleLengthIsAnErrorThatNamesTheSender) {
   const auto hub = make_in_process_hub(2);
   std::jthread other([&] {
     const auto transport = make_in_process_transport(hub, Topology(1, hosts));
-    const SegmentPlan plan = SegmentPlan::make(transport->topology(), 4096);
-    Segment segment(plan, transport->share(Segment::bytes_for(plan), 10s));
+    HostSegment segment(transport->share(HostSegment::bytes_for(transport->topology()), 10s));
     const std::uint64_t length = std::uint64_t{1} << 60;
     segment.to_leader(1).write(std::as_bytes(std::span(&length, 1)));
     transport->allgather({}, 10s);
     transport->allgather({}, 10s);
   });
   const auto transport = make_in_process_transport(hub, Topology(0, hosts));
-  const SegmentPlan plan = SegmentPlan::make(transport->topology(), 4096);
-  Segment segment(plan, transport->share(Segment::bytes_for(plan), 10s));
+  HostSegment segment(transport->share(HostSegment::bytes_for(transport->topology()), 10s));
   HostBells bells(segment, transport->topology());
   ControlLinks links(*transport, segment, bells);
   transport->allgather({}, 10s);

@@ -17,7 +17,9 @@ enum class ErrorCode : std::uint8_t {
   stalled,           // a rank did not come within the bound
   rank_lost,         // a rank's process ended without leaving
   shut_down,         // a rank has left: it called shutdown() or is ending
+  cancelled,         // withdrawn by Handle::cancel()
 };
+constexpr std::uint8_t error_code_count = 9;
 
 // Base of everything hvd throws. The text names operation, tensor, ranks and values:
 //   <op> '<name>' [process set S]: <what differs>: [ranks] <value>; [ranks] <value>
@@ -43,6 +45,7 @@ HVD_DEFINE_ERROR(MismatchError, mismatch)
 HVD_DEFINE_ERROR(StallError, stalled)
 HVD_DEFINE_ERROR(RankLostError, rank_lost)
 HVD_DEFINE_ERROR(ShutDownError, shut_down)
+HVD_DEFINE_ERROR(CancelledError, cancelled)
 #undef HVD_DEFINE_ERROR
 
 // An error as a value: what crosses threads and ranks before it is thrown where somebody waits.

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <hvd/export.h>
 #include <hvd/tensor.h>
@@ -26,9 +28,19 @@ class [[nodiscard]] HVD_API Handle {
   [[nodiscard]] bool wait_for(std::chrono::duration<double> timeout) const;
   // True once wait() would not block. Never throws, never blocks.
   [[nodiscard]] bool ready() const;
-  // Waits, then hands over the result of an operation that allocates it (allgather); empty for the others and when
-  // taken.
+  // Withdraws the operation unless it has already become ready on all ranks; returns when that is decided. True: it
+  // will not run, the tensors are free, and wait() throws CancelledError; the other ranks go on waiting for this one,
+  // which may submit the name again. False: it has run, or has failed.
+  bool cancel() const;
+
+  // Each waits first. What the operation has allocated: the result (empty for operations without one, and when taken)
+  // or, of a grouped operation, the results in order.
   Tensor take_output() const;
+  std::vector<Tensor> take_outputs() const;
+  // Of alltoall: the rows that came from each rank of the set.
+  const std::vector<std::int64_t>& received_splits() const;
+  // Of join: the rank that joined last.
+  int last_joined_rank() const;
 
   explicit operator bool() const { return operation_ != nullptr; }
 

@@ -9,21 +9,6 @@
 
 namespace hvd {
 
-enum class Operation : std::uint8_t { allreduce, broadcast, allgather, barrier };
-std::string_view constexpr to_string(Operation operation) {
-  switch (operation) {
-    case Operation::allreduce:
-      return "allreduce";
-    case Operation::broadcast:
-      return "broadcast";
-    case Operation::allgather:
-      return "allgather";
-    case Operation::barrier:
-      return "barrier";
-  }
-  return "unknown operation";
-}
-
 enum class Stage : std::uint8_t {
   submitted,   // the caller handed the tensor over
   negotiated,  // ready on all ranks and placed in a batch
