@@ -6,6 +6,8 @@ declare -A package_groups=(
   [build]='g++ ninja-build meson pkg-config openmpi-bin libopenmpi-dev libboost-dev libfmt-dev libspdlog-dev
     nlohmann-json3-dev libcli11-dev libtorch-dev zlib1g-dev'
   [test]='libgtest-dev libgmock-dev libbenchmark-dev'
+  [fuzz]='clang libclang-rt-dev'
+  [coverage]='gcovr'
   [data]='dataset-fashion-mnist'
 )
 
