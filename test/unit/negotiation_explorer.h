@@ -37,12 +37,13 @@ struct Scenario {
   std::vector<std::vector<Step>> programs;  // by rank
   std::vector<std::vector<int>> sets;
   Arbiter::Options options{.fusion_threshold = 1 << 20};
+  bool piles_up = false;  // the root may take in several reports before it plans
   // Of every ending, besides what holds of each.
   std::function<void(const NegotiationWorld&)> at_end = [](const NegotiationWorld&) {};
 };
 
 struct Event {
-  enum class Kind { act, report, receive, finish };
+  enum class Kind { act, report, receive, finish, plan };
   Kind kind = Kind::act;
   int rank = 0;
   friend bool operator==(const Event&, const Event&) = default;
@@ -50,7 +51,7 @@ struct Event {
 
 // What one does does not depend on what the other does: events of unlike ranks, unless both are the root's.
 inline bool commute(const Event& a, const Event& b) {
-  const auto at_root = [](const Event& e) { return e.kind == Event::Kind::report || e.kind == Event::Kind::finish; };
+  const auto at_root = [](const Event& e) { return e.kind != Event::Kind::act && e.kind != Event::Kind::receive; };
   return a.rank != b.rank && !(at_root(a) && at_root(b));
 }
 
@@ -70,6 +71,7 @@ class Scene {
       if (world_.can_report(rank)) events.push_back({Event::Kind::report, rank});
       if (world_.can_receive(rank)) events.push_back({Event::Kind::receive, rank});
     }
+    if (world_.must_plan()) events.push_back({Event::Kind::plan, 0});
     if (world_.can_finish_batch()) events.push_back({Event::Kind::finish, 0});
     return events;
   }
@@ -78,11 +80,13 @@ class Scene {
       case Event::Kind::act:
         return act(event.rank);
       case Event::Kind::report:
-        return world_.report(event.rank);
+        return scenario_->piles_up ? world_.hear(event.rank) : world_.report(event.rank);
       case Event::Kind::receive:
         return world_.receive(event.rank);
       case Event::Kind::finish:
         return world_.finish_batch();
+      case Event::Kind::plan:
+        return world_.publish();
     }
   }
   void check_ending() const {
@@ -195,7 +199,8 @@ class Explorer {
     std::string text;
     for (const Event& event : path_) {
       text += fmt::format(
-          "{}{} ", std::vector{"act", "report", "receive", "finish"}[static_cast<std::size_t>(event.kind)], event.rank);
+          "{}{} ", std::vector{"act", "report", "receive", "finish", "plan"}[static_cast<std::size_t>(event.kind)],
+          event.rank);
     }
     return text;
   }

@@ -18,6 +18,7 @@ class RandomScenario {
     for (int left = pick(3); left > 0; --left) add_set(size);
     scenario_.options.fusion_threshold = pick(3) == 0 ? 0 : 64;
     scenario_.options.cache_capacity = static_cast<std::size_t>(pick(2) == 0 ? 1 + pick(4) : 100);
+    scenario_.piles_up = pick(2) == 0;
     const bool clean = pick(3) == 0;
     for (int left = 1 + pick(3); left > 0; --left) add_epoch(clean);
     if (clean) {

@@ -82,10 +82,20 @@ class NegotiationWorld {
   bool can_report(int rank) const { return !at(rank).stop && at(rank).reporter.has_news(); }
   // Through the wire format, as between processes.
   void report(int rank) {
+    hear(rank);
+    publish();
+  }
+  // The root has taken in a report and will take in others before it plans.
+  void hear(int rank) {
     const Report report = decode_report(encode(at(rank).reporter.take_report()));
     for (const Ready& ready : report.ready) full_requests_ += ready.request ? 1 : 0;
     arbiter_.accept(rank, report, now);
-    publish();
+    must_plan_ = true;
+  }
+  bool must_plan() const { return must_plan_; }
+  void publish() {
+    must_plan_ = false;
+    for (Plan plan = arbiter_.take_plan(); !plan.empty(); plan = arbiter_.take_plan()) send(plan);
   }
   bool can_receive(int rank) const { return !at(rank).inbox.empty(); }
   void receive(int rank) {
@@ -171,9 +181,7 @@ class NegotiationWorld {
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  void publish() {
-    Plan plan = arbiter_.take_plan();
-    if (plan.empty()) return;
+  void send(const Plan& plan) {
     for (Rank& r : ranks_) r.inbox.push_back(encode(plan));
     for (const FailedTensor& failed : plan.failures) {
       for (const int rank : failed.ranks) ++at(rank).failures_told;
@@ -182,6 +190,7 @@ class NegotiationWorld {
 
   Arbiter arbiter_;
   std::vector<Rank> ranks_;
+  bool must_plan_ = false;
   std::size_t finished_ = 0;
   std::size_t full_requests_ = 0;
 };
