@@ -116,7 +116,8 @@ WaitingTensor Arbiter::waiting(std::uint32_t id) const {
 std::vector<WaitingTensor> Arbiter::all_waiting() const {
   std::vector<WaitingTensor> result;
   for (const auto& [ticket, id] : waiting_) result.push_back(waiting(id));
-  std::ranges::stable_partition(result, [](const auto& w) { return w.request.operation != Operation::join; });
+  std::stable_partition(result.begin(), result.end(),
+                        [](const auto& w) { return w.request.operation != Operation::join; });
   return result;
 }
 
