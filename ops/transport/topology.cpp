@@ -5,6 +5,7 @@
 
 #include <hvd/error.h>
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 
@@ -24,7 +25,7 @@ Topology::Topology(int rank, std::span<const int> host_of_rank) : rank_(rank) {
 }
 
 std::vector<int> Topology::hosts_from_counts(std::span<const int> ranks_per_host, int size) {
-  if (std::accumulate(ranks_per_host.begin(), ranks_per_host.end(), 0) != size) {
+  if (std::accumulate(ranks_per_host.begin(), ranks_per_host.end(), std::int64_t{0}) != size) {
     throw InvalidArgumentError(fmt::format("HVD_TEST_TOPOLOGY: {} ranks per host do not add up to {} ranks",
                                            fmt::join(ranks_per_host, ","), size));
   }
