@@ -6,7 +6,7 @@ namespace hvd {
 
 Alltoall::Alltoall(ChunkStream& stream, std::vector<std::vector<std::size_t>> blocks, std::vector<FusedInput> inputs,
                    std::vector<FusedOutput> outputs)
-    : Exchange(stream), blocks_(std::move(blocks)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
+    : Exchange(stream, std::move(inputs)), blocks_(std::move(blocks)), outputs_(std::move(outputs)) {
   std::size_t largest = 0;
   for (int from = 0; from < topology().size(); ++from) {
     largest = std::max(largest, std::ranges::max(blocks_[static_cast<std::size_t>(from)]));
@@ -16,17 +16,6 @@ Alltoall::Alltoall(ChunkStream& stream, std::vector<std::vector<std::size_t>> bl
 }
 
 bool Alltoall::reads(std::uint64_t chunk) const { return begin(chunk) < largest_taken_; }
-
-std::size_t Alltoall::pack(std::uint64_t chunk, std::byte* slot) {
-  std::size_t total = 0;
-  for (int to = 0; to < topology().size(); ++to) {
-    const std::size_t bytes = size(chunk, topology().rank(), to);
-    if (bytes == 0) continue;
-    inputs_[static_cast<std::size_t>(to)].read(begin(chunk), {slot + position(to), bytes});
-    total += bytes;
-  }
-  return total;
-}
 
 std::size_t Alltoall::unpack(std::uint64_t chunk) {
   const int me = topology().rank();

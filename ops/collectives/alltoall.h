@@ -23,11 +23,9 @@ class Alltoall final : public Exchange {
     return blocks_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
   bool reads(std::uint64_t chunk) const override;
-  std::size_t pack(std::uint64_t chunk, std::byte* slot) override;
   std::size_t unpack(std::uint64_t chunk) override;
 
   std::vector<std::vector<std::size_t>> blocks_;
-  std::vector<FusedInput> inputs_;
   std::vector<FusedOutput> outputs_;
   std::size_t largest_taken_ = 0;
 };

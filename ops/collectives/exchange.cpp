@@ -1,6 +1,7 @@
 #include "collectives/exchange.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hvd {
 
@@ -16,8 +17,9 @@ std::size_t piece_bytes(const ChunkStream& stream) {
 
 }  // namespace
 
-Exchange::Exchange(ChunkStream& stream)
+Exchange::Exchange(ChunkStream& stream, std::vector<FusedInput> inputs)
     : SlotCollective(stream),
+      inputs_(std::move(inputs)),
       piece_bytes_(piece_bytes(stream)),
       order_(static_cast<std::size_t>(stream.topology().size())) {
   std::size_t next = 0;
@@ -41,6 +43,17 @@ SlotCollective::Range Exchange::read_on(std::uint64_t chunk, int rank, int host)
     range.size = position(to) + bytes - range.begin;
   }
   return range;
+}
+
+std::size_t Exchange::pack(std::uint64_t chunk, std::byte* slot) {
+  std::size_t total = 0;
+  for (int to = 0; to < topology().size(); ++to) {
+    const std::size_t bytes = size(chunk, topology().rank(), to);
+    if (bytes == 0) continue;
+    inputs_[static_cast<std::size_t>(to)].read(begin(chunk), {slot + position(to), bytes});
+    total += bytes;
+  }
+  return total;
 }
 
 }  // namespace hvd

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "collectives/fused_view.h"
 #include "collectives/slot_collective.h"
 
 namespace hvd {
@@ -11,7 +12,8 @@ namespace hvd {
 // carries the k-th part of each block. The number of chunks is that of the largest block.
 class Exchange : public SlotCollective {
  protected:
-  explicit Exchange(ChunkStream& stream);
+  // inputs[d]: this rank's block for d; empty where it gives nothing.
+  Exchange(ChunkStream& stream, std::vector<FusedInput> inputs);
   // Bytes from one rank to another; the same answer on all ranks.
   virtual std::size_t block(int from, int to) const = 0;
 
@@ -24,7 +26,9 @@ class Exchange : public SlotCollective {
 
  private:
   Range read_on(std::uint64_t chunk, int rank, int host) const final;
+  std::size_t pack(std::uint64_t chunk, std::byte* slot) final;
 
+  std::vector<FusedInput> inputs_;
   std::size_t piece_bytes_;
   std::vector<std::size_t> order_;  // of the pieces, by destination
 };

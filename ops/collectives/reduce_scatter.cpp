@@ -6,28 +6,16 @@ namespace hvd {
 
 ReduceScatter::ReduceScatter(ChunkStream& stream, Participants participants, const cpu::Reduction& reduction,
                              std::vector<std::size_t> parts, std::vector<FusedInput> inputs, FusedOutput output)
-    : Exchange(stream),
+    : Exchange(stream, std::move(inputs)),
       participants_(std::move(participants)),
       reduction_(reduction),
       parts_(std::move(parts)),
-      inputs_(std::move(inputs)),
       output_(std::move(output)) {
   reserve(chunks_for(std::ranges::max(parts_)));
 }
 
 bool ReduceScatter::reads(std::uint64_t chunk) const {
   return begin(chunk) < parts_[static_cast<std::size_t>(topology().rank())];
-}
-
-std::size_t ReduceScatter::pack(std::uint64_t chunk, std::byte* slot) {
-  std::size_t total = 0;
-  for (int to = 0; to < topology().size(); ++to) {
-    const std::size_t bytes = size(chunk, topology().rank(), to);
-    if (bytes == 0) continue;
-    inputs_[static_cast<std::size_t>(to)].read(begin(chunk), {slot + position(to), bytes});
-    total += bytes;
-  }
-  return total;
 }
 
 std::size_t ReduceScatter::unpack(std::uint64_t chunk) {

@@ -26,13 +26,11 @@ class ReduceScatter final : public Exchange {
     return participants_.contributes(from) ? parts_[static_cast<std::size_t>(to)] : 0;
   }
   bool reads(std::uint64_t chunk) const override;
-  std::size_t pack(std::uint64_t chunk, std::byte* slot) override;
   std::size_t unpack(std::uint64_t chunk) override;
 
   Participants participants_;
   cpu::Reduction reduction_;
   std::vector<std::size_t> parts_;
-  std::vector<FusedInput> inputs_;
   FusedOutput output_;
 };
 

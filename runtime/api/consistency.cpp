@@ -40,9 +40,9 @@ void Runtime::check_consistency(std::span<const ConstTensorView> tensors, std::s
   }
   const std::vector<std::uint64_t> mine = digests_of(tensors);
   // One row each, so that a rank with more or fewer tensors is found, too.
-  const Tensor gathered = allgather(std::span<const std::uint64_t>(mine), {.process_set = set});
+  const Tensor gathered = allgather(std::span<const std::uint64_t>(mine), {.name = "check_consistency.digests", .process_set = set});
   const auto count = static_cast<std::int64_t>(mine.size());
-  const Tensor counts = allgather(std::span<const std::int64_t>(&count, 1), {.process_set = set});
+  const Tensor counts = allgather(std::span<const std::int64_t>(&count, 1), {.name = "check_consistency.count", .process_set = set});
   const std::vector<int> ranks = process_set_ranks(set);
   RankGroups numbers;
   for (std::size_t i = 0; i < ranks.size(); ++i) {

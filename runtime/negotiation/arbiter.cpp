@@ -6,26 +6,12 @@
 #include <algorithm>
 
 #include "negotiation/rank_groups.h"
+#include "negotiation/report_checks.h"
 #include "negotiation/titles.h"
 
 namespace hvd {
 
 namespace {
-
-// Numbers that later code relies on.
-void check_extents(int rank, const OperationState& state, const Request& request,
-                   const std::vector<std::int64_t>& extents) {
-  const std::size_t ranks = state.participants.size();
-  bool good = true;
-  if (request.operation == Operation::scatter) {
-    if (rank == request.root) static_cast<void>(decode_scatter(extents, ranks));
-  } else if (request.has_extents()) {
-    good = extents.size() == (request.operation == Operation::alltoall ? ranks : request.tensors.size()) &&
-           std::ranges::all_of(extents, [](std::int64_t rows) { return rows >= 0; }) &&
-           std::ranges::all_of(request.tensors, [](const TensorSpec& tensor) { return tensor.shape.rank() > 0; });
-  }
-  if (!good) throw InternalError(fmt::format("rank {} reported {} without its rows", rank, title(state)));
-}
 
 // By positions, in an alltoall or a scatter.
 std::int64_t rows_sent(const OperationState& state, std::size_t from, std::size_t to) {
@@ -56,16 +42,12 @@ void Arbiter::accept(int rank, Report report, TimePoint now) {
 }
 
 void Arbiter::on_ready(int rank, Ready& ready, TimePoint now) {
+  if (ready.request) check_request(rank, static_cast<int>(waited_for_.size()), *ready.request);
   const std::uint32_t id = intern(rank, ready);
   OperationState& state = ids_[id];
   const auto position = position_in(state.participants, rank);
   if (!position) throw InternalError(fmt::format("rank {} takes no part in {}", rank, title(state)));
   auto& mine = state.reported[*position];
-  if (state.complete && mine == 0) {  // it was served as one that has joined: this is for the next round
-    ready.id = id;
-    late_.push_back({.rank = rank, .ready = std::move(ready), .since = now});
-    return;
-  }
   if (mine != 0) throw InternalError(fmt::format("rank {} reported {} twice", rank, title(state)));
   if (ready.request) {
     state.said.insert_or_assign(ready.fingerprint, std::move(*ready.request));
@@ -148,15 +130,7 @@ std::uint32_t Arbiter::find(const Reference& reference) const {
 
 void Arbiter::on_withdrawn(int rank, const Reference& reference) {
   const std::uint32_t id = find(reference);
-  if (id == 0) return;
-  const auto late = std::ranges::find_if(late_, [&](const Late& l) { return l.rank == rank && l.ready.id == id; });
-  if (late != late_.end()) {
-    late_.erase(late);
-    failures_.push_back(
-        {.id = id, .ranks = {rank}, .failure = {ErrorCode::cancelled, fmt::format("{}: cancelled", title(ids_[id]))}});
-    return;
-  }
-  if (!ids_[id].has_reported(rank) || !waiting_.contains(ids_[id].ticket)) return;  // under way by now
+  if (id == 0 || !ids_[id].has_reported(rank) || !waiting_.contains(ids_[id].ticket)) return;  // under way by now
   fail(id, {rank}, ErrorCode::cancelled, fmt::format("{}: cancelled", title(ids_[id])));
 }
 
@@ -211,7 +185,6 @@ void Arbiter::complete(std::uint32_t id, const std::vector<int>& absent) {
       return;
     }
   }
-  state.complete = true;
   state.absent = absent;
   end_wait(id);
   const Request& request = state.request();

@@ -110,12 +110,6 @@ class Arbiter {
     std::vector<std::pair<int, std::uint32_t>> circle;  // of blocked_
   };
   std::optional<Doomed> doomed_;
-  struct Late {
-    int rank = 0;
-    Ready ready;
-    TimePoint since;
-  };
-  std::vector<Late> late_;  // for the next round of what is complete
   std::vector<FailedTensor> failures_;
   std::map<int, Leave> left_;
   std::vector<std::string> warnings_;

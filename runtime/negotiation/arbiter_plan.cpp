@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -43,18 +45,17 @@ Plan Arbiter::take_plan() {
     plan_failures(plan);  // of what changes of sets have broken off
   }
   // A rank that left at once takes no part in batches any more: nothing is waited for, not even what is complete.
-  const bool nothing_left = waiting_.empty() && late_.empty() && pairs_.empty() && changes_.empty() &&
+  const bool nothing_left = waiting_.empty() && pairs_.empty() && changes_.empty() &&
                             std::ranges::all_of(complete_, [](const auto& set) { return set.second.empty(); });
   if (abandon || (!left_.empty() && nothing_left)) {
     const auto& [rank, leave] = abandon ? *urgent : *left_.begin();
-    plan.stop = Stop{.reason = "rank " + std::to_string(rank) + " has left: " + leave.reason,
+    plan.stop = Stop{.reason = fmt::format("rank {} has left: {}", rank, leave.reason),
                      .abandon = abandon,
                      .code = leave.code};
     stopped_ = true;
     abandoned_ = abandon;
   }
   if (!plan.empty()) plan.number = next_plan_++;
-  for (Late& late : std::exchange(late_, {})) on_ready(late.rank, late.ready, late.since);
   return plan;
 }
 
@@ -115,12 +116,12 @@ void Arbiter::plan_pair(Plan& plan, std::uint32_t id) {
 // A set that is removed ends in this order: what is ready everywhere runs, the change, failures of what is not.
 void Arbiter::plan_change(Plan& plan, std::uint32_t id) {
   const Request request = ids_[id].request();
-  Batch batch{.number = next_batch_, .process_set = 0, .pair = {}, .absent = {}, .change = SetChange{}, .entries = {}};
+  Batch batch{.number = 0, .process_set = 0, .pair = {}, .absent = {}, .change = SetChange{}, .entries = {}};
   if (request.operation == Operation::add_process_set) {
     std::vector<int> ranks;
     for (const std::int64_t rank : ids_[id].extents.front()) ranks.push_back(static_cast<int>(rank));
     if (const std::string problem = sets_.problem_with(ranks); !problem.empty()) {
-      return fail(id, ErrorCode::invalid_argument, title(ids_[id]) + ": " + problem);
+      return fail(id, ErrorCode::invalid_argument, fmt::format("{}: {}", title(ids_[id]), problem));
     }
     batch.change->id = sets_.add(ranks);
     batch.change->channel = sets_.find(batch.change->id)->channel;

@@ -2,23 +2,14 @@
 
 #include <algorithm>
 
+#include "types/dtype_rules.h"
+
 namespace hvd {
 
 namespace {
 
 bool can_share(Operation operation) {
-  switch (operation) {
-    case Operation::allreduce:
-    case Operation::reduce:
-    case Operation::reduce_scatter:
-    case Operation::broadcast:
-    case Operation::allgather:
-    case Operation::gather:
-    case Operation::alltoall:
-      return true;
-    default:
-      return false;
-  }
+  return takes_tensor(operation) && operation != Operation::scatter && operation != Operation::send_recv;
 }
 
 bool all_of_dtype(const Request& request, DataType dtype) {

@@ -28,7 +28,6 @@ const Request& OperationState::request() const {
 void OperationState::reset() {
   std::ranges::fill(reported, 0);
   count = 0;
-  complete = false;
   absent.clear();
   if (said.size() == 1) return;
   std::erase_if(said, [this](const auto& entry) { return std::ranges::count(last, entry.first) == 0; });

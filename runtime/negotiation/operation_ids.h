@@ -27,7 +27,6 @@ struct OperationState {
   std::vector<std::uint64_t> last;                  // what it reported last, and may refer to again
   std::vector<std::vector<std::int64_t>> extents;
   std::size_t count = 0;         // of ranks that have reported
-  bool complete = false;         // decided, and not planned yet
   std::vector<int> absent;       // once complete: ranks that take part by having joined
   TimePoint since;               // first report
   TimePoint lacks_one_since;     // all but one have reported

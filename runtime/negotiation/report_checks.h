@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "negotiation/operation_ids.h"
+
+namespace hvd {
+
+// What later code relies on in a report, which comes from another rank. Throw InternalError that names the rank.
+
+// Of a description: whom and what it is about.
+void check_request(int rank, int size, const Request& request);
+// Of the numbers that come with it; the state's participants are known.
+void check_extents(int rank, const OperationState& state, const Request& request,
+                   const std::vector<std::int64_t>& extents);
+
+}  // namespace hvd
