@@ -241,11 +241,26 @@ Handle scatter_async(ConstTensorView input, const ScatterOptions& options) {
   return current()->scatter_async(input, options);
 }
 Tensor scatter(ConstTensorView input, const ScatterOptions& options) { return current()->scatter(input, options); }
+Handle grouped_scatter_async(std::span<const ConstTensorView> inputs, const ScatterOptions& options) {
+  return current()->grouped_scatter_async(inputs, options);
+}
+std::vector<Tensor> grouped_scatter(std::span<const ConstTensorView> inputs, const ScatterOptions& options) {
+  return current()->grouped_scatter(inputs, options);
+}
 
 Handle alltoall_async(ConstTensorView input, const AlltoallOptions& options) {
   return current()->alltoall_async(input, options);
 }
-Tensor alltoall(ConstTensorView input, const AlltoallOptions& options) { return current()->alltoall(input, options); }
+Tensor alltoall(ConstTensorView input, const AlltoallOptions& options, std::vector<std::int64_t>* received_splits) {
+  return current()->alltoall(input, options, received_splits);
+}
+Handle grouped_alltoall_async(std::span<const ConstTensorView> inputs, const AlltoallOptions& options) {
+  return current()->grouped_alltoall_async(inputs, options);
+}
+std::vector<Tensor> grouped_alltoall(std::span<const ConstTensorView> inputs, const AlltoallOptions& options,
+                                     std::vector<std::int64_t>* received_splits) {
+  return current()->grouped_alltoall(inputs, options, received_splits);
+}
 
 Handle send_async(ConstTensorView tensor, const SendOptions& options) { return current()->send_async(tensor, options); }
 void send(ConstTensorView tensor, const SendOptions& options) { current()->send(tensor, options); }

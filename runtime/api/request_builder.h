@@ -16,6 +16,7 @@ class RequestBuilder {
   RequestBuilder(const CallContext& context, Operation kind, std::string_view name, ProcessSet set, Timeout timeout);
 
   Request& request() { return operation_->request; }
+  const Request& request() const { return operation_->request; }
   PendingOperation& operation() { return *operation_; }
   // Of the set, to which this rank belongs.
   std::size_t rank_count() const;

@@ -1,7 +1,7 @@
 #include "api/requests.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include <hvd/error.h>
 
@@ -29,20 +29,30 @@ void tell_rows(RequestBuilder& builder) {
   for (const TensorSpec& tensor : builder.request().tensors) builder.operation().extents.push_back(tensor.rows());
 }
 
-std::vector<std::int64_t> checked_splits(const RequestBuilder& builder, std::span<const std::int64_t> splits,
-                                         std::int64_t rows) {
-  if (splits.size() != builder.rank_count()) {
-    builder.fail("{} splits for {} ranks", splits.size(), builder.rank_count());
+// Rows of each tensor for each rank, one tensor after the other: those given, or what `shares` makes of a tensor's rows.
+template <typename Shares>
+std::vector<std::int64_t> checked_splits(const RequestBuilder& builder, std::span<const std::int64_t> given,
+                                         const Shares& shares) {
+  const auto& tensors = builder.request().tensors;
+  const std::size_t ranks = builder.rank_count();
+  if (!given.empty() && given.size() != tensors.size() * ranks) {
+    if (tensors.size() == 1) builder.fail("{} splits for {} ranks", given.size(), ranks);
+    builder.fail("{} splits for {} tensors and {} ranks", given.size(), tensors.size(), ranks);
   }
-  std::int64_t total = 0;
-  for (const std::int64_t split : splits) {
-    if (split < 0 || split > rows - total) {
-      builder.fail("the splits {} do not add up to its {} rows", fmt::join(splits, ", "), rows);
+  std::vector<std::int64_t> splits(given.begin(), given.end());
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const std::int64_t rows = tensors[k].rows();
+    if (given.empty()) {
+      const std::vector<std::int64_t> equal = shares(rows);
+      splits.insert(splits.end(), equal.begin(), equal.end());
+      continue;
     }
-    total += split;
+    const auto of_tensor = given.subspan(k * ranks, ranks);
+    std::int64_t left = rows;
+    for (const std::int64_t split : of_tensor) left = split < 0 || split > left ? -1 : left - split;
+    if (left != 0) builder.fail("the splits {} do not add up to its {} rows", fmt::join(of_tensor, ", "), rows);
   }
-  if (total != rows) builder.fail("the splits {} do not add up to its {} rows", fmt::join(splits, ", "), rows);
-  return {splits.begin(), splits.end()};
+  return splits;
 }
 
 }  // namespace
@@ -96,36 +106,35 @@ OperationPtr make_gather(const CallContext& context, Inputs inputs, const Gather
   return builder.build();
 }
 
-// The root's tensor is known to the root alone: it travels as an extent, and the requests agree.
-OperationPtr make_scatter(const CallContext& context, const ConstTensorView& input, const ScatterOptions& o) {
+// The root's tensors are known to the root alone: they travel as extents, and the requests agree.
+OperationPtr make_scatter(const CallContext& context, Inputs inputs, const ScatterOptions& o) {
   RequestBuilder builder(context, Operation::scatter, o.name, o.process_set, o.timeout);
   builder.root(o.root_rank);
   if (context.topology.rank() == o.root_rank) {
-    builder.add(input);
+    add_all(builder, inputs);
     builder.need_rows();
-    const TensorSpec tensor = builder.request().tensors.front();
-    builder.request().tensors.clear();
-    auto splits = o.splits.empty() ? equal_shares(tensor.rows(), builder.rank_count())
-                                   : checked_splits(builder, o.splits, tensor.rows());
-    builder.operation().extents = encode_scatter({.tensor = tensor, .splits = std::move(splits)});
+    const std::size_t ranks = builder.rank_count();
+    const auto splits =
+        checked_splits(builder, o.splits, [&](std::int64_t rows) { return equal_shares(rows, ranks); });
+    std::vector<ScatterLayout> layouts;
+    for (const TensorSpec& tensor : std::exchange(builder.request().tensors, {})) {
+      const auto begin = splits.begin() + static_cast<std::ptrdiff_t>(layouts.size() * ranks);
+      layouts.push_back({.tensor = tensor, .splits = {begin, begin + static_cast<std::ptrdiff_t>(ranks)}});
+    }
+    builder.operation().extents = encode_scatter(layouts);
   }
   return builder.build();
 }
 
-OperationPtr make_alltoall(const CallContext& context, const ConstTensorView& input, const AlltoallOptions& o) {
+OperationPtr make_alltoall(const CallContext& context, Inputs inputs, const AlltoallOptions& o) {
   RequestBuilder builder(context, Operation::alltoall, o.name, o.process_set, o.timeout);
-  builder.add(input);
+  add_all(builder, inputs);
   builder.need_rows();
   const auto ranks = static_cast<std::int64_t>(builder.rank_count());
-  const std::int64_t rows = builder.request().tensors.front().rows();
-  if (o.splits.empty()) {
-    if (rows % ranks != 0) {
-      builder.fail("{} rows do not divide among {} ranks: give splits", rows, ranks);
-    }
-    builder.operation().extents.assign(static_cast<std::size_t>(ranks), rows / ranks);
-  } else {
-    builder.operation().extents = checked_splits(builder, o.splits, rows);
-  }
+  builder.operation().extents = checked_splits(builder, o.splits, [&](std::int64_t rows) {
+    if (rows % ranks != 0) builder.fail("{} rows do not divide among {} ranks: give splits", rows, ranks);
+    return equal_shares(rows, builder.rank_count());
+  });
   return builder.build();
 }
 

@@ -33,8 +33,8 @@ OperationPtr make_broadcast(const CallContext& context, Inputs inputs, Outputs o
                             const BroadcastOptions& options);
 OperationPtr make_allgather(const CallContext& context, Inputs inputs, const AllgatherOptions& options);
 OperationPtr make_gather(const CallContext& context, Inputs inputs, const GatherOptions& options);
-OperationPtr make_scatter(const CallContext& context, const ConstTensorView& input, const ScatterOptions& options);
-OperationPtr make_alltoall(const CallContext& context, const ConstTensorView& input, const AlltoallOptions& options);
+OperationPtr make_scatter(const CallContext& context, Inputs inputs, const ScatterOptions& options);
+OperationPtr make_alltoall(const CallContext& context, Inputs inputs, const AlltoallOptions& options);
 OperationPtr make_send(const CallContext& context, const ConstTensorView& tensor, const SendOptions& options);
 OperationPtr make_recv(const CallContext& context, const TensorView& tensor, const RecvOptions& options);
 OperationPtr make_barrier(const CallContext& context, const BarrierOptions& options);

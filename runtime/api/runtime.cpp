@@ -217,22 +217,41 @@ std::vector<Tensor> Runtime::grouped_gather(std::span<const ConstTensorView> inp
 }
 
 Handle Runtime::scatter_async(ConstTensorView input, const ScatterOptions& options) {
-  return start(*engine_, detail::make_scatter(context_of(*engine_), input, options));
+  return start(*engine_, detail::make_scatter(context_of(*engine_), one(input), options));
 }
 Tensor Runtime::scatter(ConstTensorView input, const ScatterOptions& options) {
-  const OperationPtr operation = detail::make_scatter(context_of(*engine_), input, options);
+  const OperationPtr operation = detail::make_scatter(context_of(*engine_), one(input), options);
   finish(*engine_, operation);
   return result_of(operation);
 }
+Handle Runtime::grouped_scatter_async(std::span<const ConstTensorView> inputs, const ScatterOptions& options) {
+  return start(*engine_, detail::make_scatter(context_of(*engine_), inputs, options));
+}
+std::vector<Tensor> Runtime::grouped_scatter(std::span<const ConstTensorView> inputs, const ScatterOptions& options) {
+  const OperationPtr operation = detail::make_scatter(context_of(*engine_), inputs, options);
+  finish(*engine_, operation);
+  return std::move(operation->results);
+}
+
 Handle Runtime::alltoall_async(ConstTensorView input, const AlltoallOptions& options) {
-  return start(*engine_, detail::make_alltoall(context_of(*engine_), input, options));
+  return start(*engine_, detail::make_alltoall(context_of(*engine_), one(input), options));
 }
 Tensor Runtime::alltoall(ConstTensorView input, const AlltoallOptions& options,
                          std::vector<std::int64_t>* received_splits) {
-  const OperationPtr operation = detail::make_alltoall(context_of(*engine_), input, options);
+  const OperationPtr operation = detail::make_alltoall(context_of(*engine_), one(input), options);
   finish(*engine_, operation);
   if (received_splits != nullptr) *received_splits = operation->received_splits;
   return result_of(operation);
+}
+Handle Runtime::grouped_alltoall_async(std::span<const ConstTensorView> inputs, const AlltoallOptions& options) {
+  return start(*engine_, detail::make_alltoall(context_of(*engine_), inputs, options));
+}
+std::vector<Tensor> Runtime::grouped_alltoall(std::span<const ConstTensorView> inputs, const AlltoallOptions& options,
+                                              std::vector<std::int64_t>* received_splits) {
+  const OperationPtr operation = detail::make_alltoall(context_of(*engine_), inputs, options);
+  finish(*engine_, operation);
+  if (received_splits != nullptr) *received_splits = operation->received_splits;
+  return std::move(operation->results);
 }
 
 Handle Runtime::send_async(ConstTensorView tensor, const SendOptions& options) {

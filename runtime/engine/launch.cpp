@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "collectives/adasum.h"
@@ -102,7 +103,7 @@ std::unique_ptr<Collective> gather(const FusedBatch& batch, ChunkStream& stream,
     const TensorSpec& tensor = operation.request.tensors[k];
     std::int64_t total = 0;
     for (std::size_t from = 0; from < batch.ranks(); ++from) {
-      const std::int64_t rows = batch.extents(i)[from][k];
+      const std::int64_t rows = batch.extents(i).at(from).at(k);
       blocks[from] += size(rows * tensor.row_bytes());
       total += rows;
     }
@@ -111,7 +112,7 @@ std::unique_ptr<Collective> gather(const FusedBatch& batch, ChunkStream& stream,
         batch.allocate(operation, k, {.dtype = tensor.dtype, .shape = tensor.shape.with_rows(takes ? total : 0)});
     std::byte* at = bytes_of(result);
     for (std::size_t from = 0; takes && from < batch.ranks(); ++from) {
-      const std::size_t bytes = size(batch.extents(i)[from][k] * tensor.row_bytes());
+      const std::size_t bytes = size(batch.extents(i).at(from).at(k) * tensor.row_bytes());
       outputs[from].append(at, bytes);
       at += bytes;
     }
@@ -120,31 +121,30 @@ std::unique_ptr<Collective> gather(const FusedBatch& batch, ChunkStream& stream,
 }
 
 std::unique_ptr<Collective> alltoall(const FusedBatch& batch, ChunkStream& stream) {
+  const std::size_t ranks = batch.ranks();
   const auto me = size(batch.rank());
-  std::vector<std::vector<std::size_t>> blocks(batch.ranks(), std::vector<std::size_t>(batch.ranks()));
-  std::vector<FusedInput> inputs(batch.ranks());
-  std::vector<FusedOutput> outputs(batch.ranks());
+  std::vector<std::vector<std::size_t>> blocks(ranks, std::vector<std::size_t>(ranks));
+  std::vector<FusedInput> inputs(ranks);
+  std::vector<FusedOutput> outputs(ranks);
   batch.for_each([&](std::size_t i, PendingOperation& operation, std::size_t k) {
     const TensorSpec& tensor = operation.request.tensors[k];
-    const auto& splits = batch.extents(i);
-    for (std::size_t from = 0; from < batch.ranks(); ++from) {
-      for (std::size_t to = 0; to < batch.ranks(); ++to) {
-        blocks[from][to] += size(splits[from][to] * tensor.row_bytes());
-      }
+    const auto rows = [&](std::size_t from, std::size_t to) { return batch.extents(i).at(from).at(k * ranks + to); };
+    for (std::size_t from = 0; from < ranks; ++from) {
+      for (std::size_t to = 0; to < ranks; ++to) blocks[from][to] += size(rows(from, to) * tensor.row_bytes());
     }
     if (batch.absent()) return;
+    operation.received_splits.resize(operation.request.tensors.size() * ranks);
     std::int64_t total = 0;
-    operation.received_splits.clear();
-    for (std::size_t from = 0; from < batch.ranks(); ++from) {
-      operation.received_splits.push_back(splits[from][me]);
-      total += splits[from][me];
+    for (std::size_t from = 0; from < ranks; ++from) {
+      operation.received_splits[k * ranks + from] = rows(from, me);
+      total += rows(from, me);
     }
     Tensor& result = batch.allocate(operation, k, {.dtype = tensor.dtype, .shape = tensor.shape.with_rows(total)});
     const auto* out = static_cast<const std::byte*>(operation.memory[k].input);
     std::byte* in = bytes_of(result);
-    for (std::size_t peer = 0; peer < batch.ranks(); ++peer) {
-      const std::size_t sent = size(splits[me][peer] * tensor.row_bytes());
-      const std::size_t received = size(splits[peer][me] * tensor.row_bytes());
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      const std::size_t sent = size(rows(me, peer) * tensor.row_bytes());
+      const std::size_t received = size(rows(peer, me) * tensor.row_bytes());
       inputs[peer].append(out, sent);
       outputs[peer].append(in, received);
       out += sent;
@@ -157,23 +157,27 @@ std::unique_ptr<Collective> alltoall(const FusedBatch& batch, ChunkStream& strea
 std::unique_ptr<Collective> scatter(ExecutableBatch& batch, ChunkStream& stream) {
   const FusedBatch fused(batch, stream, DataType::u8);
   PendingOperation& operation = *batch.operations.front();
-  const ScatterLayout layout = decode_scatter(batch.extents.front().front(), fused.ranks());
-  const std::int64_t row_bytes = layout.tensor.row_bytes();
-  std::size_t begin = 0;
-  for (std::size_t rank = 0; rank < size(fused.rank()); ++rank) begin += size(layout.splits[rank] * row_bytes);
-  const std::int64_t mine = layout.splits[size(fused.rank())];
+  const auto me = size(fused.rank());
+  const bool is_root = fused.rank() == fused.root();
   std::vector<Scatter::Window> windows;
   FusedInput input;
   FusedOutput output;
-  if (!operation.absent) {
-    Tensor& result =
-        fused.allocate(operation, 0, {.dtype = layout.tensor.dtype, .shape = layout.tensor.shape.with_rows(mine)});
-    windows.push_back({.begin = begin, .size = size(mine * row_bytes)});
-    output.append(bytes_of(result), size(mine * row_bytes));
-  }
-  const std::size_t total = size(layout.tensor.bytes());
-  if (fused.rank() == fused.root()) {
-    input.append(static_cast<const std::byte*>(operation.memory.front().input), total);
+  std::size_t total = 0;
+  const auto layouts = decode_scatter(batch.extents.front().front(), fused.ranks());
+  for (std::size_t k = 0; k < layouts.size(); ++k) {
+    const auto& [tensor, splits] = layouts[k];
+    const std::int64_t row_bytes = tensor.row_bytes();
+    if (!operation.absent) {
+      const std::int64_t before = std::accumulate(splits.begin(), splits.begin() + fused.rank(), std::int64_t{0});
+      const std::size_t bytes = size(splits[me] * row_bytes);
+      Tensor& result =
+          fused.allocate(operation, k, {.dtype = tensor.dtype, .shape = tensor.shape.with_rows(splits[me])});
+      windows.push_back({.begin = total + size(before * row_bytes), .size = bytes});
+      output.append(bytes_of(result), bytes);
+    }
+    const std::size_t bytes = size(tensor.bytes());
+    if (is_root) input.append(static_cast<const std::byte*>(operation.memory[k].input), bytes);
+    total += bytes;
   }
   return std::make_unique<Scatter>(stream, fused.participants(), fused.root(), total, std::move(input), windows,
                                    std::move(output));

@@ -13,11 +13,17 @@ namespace hvd {
 
 namespace {
 
-// By positions, in an alltoall or a scatter.
+// By positions, in an alltoall or a scatter, of all tensors.
 std::int64_t rows_sent(const OperationState& state, std::size_t from, std::size_t to) {
   if (state.reported[from] == 0 || state.extents[from].empty()) return 0;
-  if (state.request().operation == Operation::alltoall) return state.extents[from][to];
-  return decode_scatter(state.extents[from], state.participants.size()).splits[to];
+  const std::size_t ranks = state.participants.size();
+  std::int64_t rows = 0;
+  if (state.request().operation == Operation::alltoall) {
+    for (std::size_t at = to; at < state.extents[from].size(); at += ranks) rows += state.extents[from][at];
+    return rows;
+  }
+  for (const ScatterLayout& layout : decode_scatter(state.extents[from], ranks)) rows += layout.splits[to];
+  return rows;
 }
 
 }  // namespace

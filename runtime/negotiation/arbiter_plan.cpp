@@ -18,8 +18,8 @@ std::int64_t batch_bytes(const OperationState& state, const Request& request) {
   for (std::size_t i = 0; i < state.participants.size(); ++i) {
     if (state.reported[i] == 0) continue;
     for (std::size_t k = 0; k < state.extents[i].size(); ++k) {
-      const std::size_t tensor = request.operation == Operation::alltoall ? 0 : k;
-      bytes += state.extents[i][k] * request.tensors[tensor].row_bytes();
+      const std::size_t each = request.operation == Operation::alltoall ? state.participants.size() : 1;
+      bytes += state.extents[i][k] * request.tensors[k / each].row_bytes();
     }
   }
   return bytes;
@@ -172,7 +172,8 @@ std::vector<std::vector<std::int64_t>> Arbiter::extents_of(const OperationState&
   auto extents = state.extents;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     if (state.reported[i] != 0) continue;
-    extents[i].assign(request.operation == Operation::alltoall ? extents.size() : request.tensors.size(), 0);
+    const std::size_t each = request.operation == Operation::alltoall ? extents.size() : 1;
+    extents[i].assign(request.tensors.size() * each, 0);
   }
   return extents;
 }

@@ -30,7 +30,7 @@ namespace hvd {
 struct Ready {
   std::uint32_t id = 0;  // 0: not known yet
   std::uint64_t fingerprint = 0;
-  std::vector<std::int64_t> extents;  // Request::has_extents(): rows of each tensor, splits, or the scatter's layout
+  std::vector<std::int64_t> extents;  // Request::has_extents(): rows or splits of each tensor, or the scatter's layout
   std::optional<Request> request;
 };
 

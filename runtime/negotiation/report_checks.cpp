@@ -16,21 +16,29 @@ namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-// So many rows of it, from so many ranks, can be counted, and so can their bytes.
-bool countable(const TensorSpec& tensor, std::int64_t rows, std::size_t ranks) {
-  const std::int64_t per_rank = most / static_cast<std::int64_t>(ranks);
-  return rows >= 0 && rows <= per_rank && (tensor.row_bytes() == 0 || rows <= per_rank / tensor.row_bytes());
+// So many times so many rows of it can be counted, and so can their bytes.
+bool countable(const TensorSpec& tensor, std::int64_t rows, std::size_t times) {
+  const std::int64_t each = most / static_cast<std::int64_t>(times);
+  return rows >= 0 && rows <= each && (tensor.row_bytes() == 0 || rows <= each / tensor.row_bytes());
 }
 
-// None but scatter's, which comes besides; one for an exchange; more in a group.
+// None but scatter's, which come besides; one for a message; more in a group.
 bool has_its_tensors(const Request& request) {
   if (!takes_tensor(request.operation) || request.operation == Operation::scatter) return request.tensors.empty();
-  const bool one = request.operation == Operation::alltoall || request.operation == Operation::send_recv;
-  return one ? request.tensors.size() == 1 : !request.tensors.empty();
+  return request.operation == Operation::send_recv ? request.tensors.size() == 1 : !request.tensors.empty();
 }
 
 bool needs_rows(const Request& request) {
   return request.rows_may_differ() || request.operation == Operation::reduce_scatter;
+}
+
+bool good_scatter(const std::vector<std::int64_t>& extents, std::size_t ranks) {
+  const auto layouts = decode_scatter(extents, ranks);
+  return std::ranges::all_of(layouts, [&](const ScatterLayout& layout) {
+    std::int64_t left = layout.tensor.rows();
+    for (const std::int64_t rows : layout.splits) left = rows < 0 || rows > left ? -1 : left - rows;
+    return left == 0 && countable(layout.tensor, layout.tensor.rows(), layouts.size());
+  });
 }
 
 }  // namespace
@@ -59,23 +67,13 @@ void check_extents(int rank, const OperationState& state, const Request& request
   const std::size_t ranks = state.participants.size();
   bool good = !request.has_root() || position_in(state.participants, request.root).has_value();
   if (good && request.operation == Operation::scatter) {
-    if (rank == request.root) {
-      const ScatterLayout layout = decode_scatter(extents, ranks);
-      good = countable(layout.tensor, layout.tensor.rows(), ranks);
-      std::int64_t left = layout.tensor.rows();
-      for (const std::int64_t rows : layout.splits) {
-        good = good && rows >= 0 && rows <= left;
-        left -= good ? rows : 0;
-      }
-      good = good && left == 0;
-    }
-  } else if (good && request.operation == Operation::alltoall) {
-    good = extents.size() == ranks && std::ranges::all_of(extents, [&](std::int64_t rows) {
-             return countable(request.tensors.front(), rows, ranks * ranks);
-           });
+    good = rank != request.root || good_scatter(extents, ranks);
   } else if (good && request.rows_may_differ()) {
-    good = extents.size() == request.tensors.size();
-    for (std::size_t i = 0; good && i < extents.size(); ++i) good = countable(request.tensors[i], extents[i], ranks);
+    const std::size_t each = request.operation == Operation::alltoall ? ranks : 1;
+    good = extents.size() == request.tensors.size() * each;
+    for (std::size_t i = 0; good && i < extents.size(); ++i) {
+      good = countable(request.tensors[i / each], extents[i], extents.size() * ranks);
+    }
   }
   if (!good) throw InternalError(fmt::format("rank {} reported {} with rows that cannot be", rank, title(state)));
 }

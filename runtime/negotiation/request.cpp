@@ -140,24 +140,32 @@ const Difference* find_difference(const Request& a, const Request& b) {
   return broken == rules.end() ? nullptr : &broken->difference;
 }
 
-std::vector<std::int64_t> encode_scatter(const ScatterLayout& layout) {
-  const auto dims = layout.tensor.shape.dims();
-  std::vector<std::int64_t> numbers{static_cast<std::int64_t>(layout.tensor.dtype),
-                                    static_cast<std::int64_t>(dims.size())};
-  numbers.insert(numbers.end(), dims.begin(), dims.end());
-  numbers.insert(numbers.end(), layout.splits.begin(), layout.splits.end());
+std::vector<std::int64_t> encode_scatter(std::span<const ScatterLayout> layouts) {
+  std::vector<std::int64_t> numbers;
+  for (const ScatterLayout& layout : layouts) {
+    const auto dims = layout.tensor.shape.dims();
+    numbers.push_back(static_cast<std::int64_t>(layout.tensor.dtype));
+    numbers.push_back(static_cast<std::int64_t>(dims.size()));
+    numbers.insert(numbers.end(), dims.begin(), dims.end());
+    numbers.insert(numbers.end(), layout.splits.begin(), layout.splits.end());
+  }
   return numbers;
 }
 
-ScatterLayout decode_scatter(std::span<const std::int64_t> numbers, std::size_t ranks) {
-  const bool plausible = numbers.size() >= 2 && numbers[0] >= 0 && numbers[0] < data_type_count && numbers[1] >= 1 &&
-                         numbers[1] <= static_cast<std::int64_t>(Shape::max_rank) &&
-                         numbers.size() == 2 + static_cast<std::size_t>(numbers[1]) + ranks;
-  if (!plausible) throw InternalError("malformed message: the root of a scatter describes no tensor");
-  const auto dims = numbers.subspan(2, static_cast<std::size_t>(numbers[1]));
-  const auto splits = numbers.subspan(2 + dims.size());
-  return {.tensor = {.dtype = static_cast<DataType>(numbers[0]), .shape = Shape(dims)},
-          .splits = {splits.begin(), splits.end()}};
+std::vector<ScatterLayout> decode_scatter(std::span<const std::int64_t> numbers, std::size_t ranks) {
+  std::vector<ScatterLayout> layouts;
+  do {
+    const bool plausible = numbers.size() >= 2 && numbers[0] >= 0 && numbers[0] < data_type_count && numbers[1] >= 1 &&
+                           numbers[1] <= static_cast<std::int64_t>(Shape::max_rank) &&
+                           numbers.size() >= 2 + static_cast<std::size_t>(numbers[1]) + ranks;
+    if (!plausible) throw InternalError("malformed message: the root of a scatter describes no tensor");
+    const auto dims = numbers.subspan(2, static_cast<std::size_t>(numbers[1]));
+    const auto splits = numbers.subspan(2 + dims.size(), ranks);
+    layouts.push_back({.tensor = {.dtype = static_cast<DataType>(numbers[0]), .shape = Shape(dims)},
+                       .splits = {splits.begin(), splits.end()}});
+    numbers = numbers.subspan(2 + dims.size() + ranks);
+  } while (!numbers.empty());
+  return layouts;
 }
 
 std::vector<std::int64_t> equal_shares(std::int64_t rows, std::size_t ranks) {

@@ -68,14 +68,15 @@ struct Difference {
 // The first difference in order of what explains most (operation before dtype and shape before scales), or nullptr.
 const Difference* find_difference(const Request& a, const Request& b);
 
-// What the root of a scatter says to the others, as numbers that travel with the request: dtype, shape, rows by rank.
+// What the root of a scatter says to the others of each tensor, as numbers that travel with the request: dtype, shape,
+// rows by rank.
 struct ScatterLayout {
   TensorSpec tensor;
   std::vector<std::int64_t> splits;
 };
-std::vector<std::int64_t> encode_scatter(const ScatterLayout& layout);
+std::vector<std::int64_t> encode_scatter(std::span<const ScatterLayout> layouts);
 // Throws InternalError for numbers that encode_scatter() has not made.
-ScatterLayout decode_scatter(std::span<const std::int64_t> numbers, std::size_t ranks);
+std::vector<ScatterLayout> decode_scatter(std::span<const std::int64_t> numbers, std::size_t ranks);
 
 // Rows for each of the ranks: equal shares, the first ones getting one more when there is a remainder.
 std::vector<std::int64_t> equal_shares(std::int64_t rows, std::size_t ranks);

@@ -11,20 +11,12 @@
 #include <vector>
 
 #include "../support/cases.h"
+#include "../support/mpi_world.h"
 #include "../support/world.h"
 
 // Every rank runs every test. The data of all ranks is known to each, so that each computes the reference itself.
 namespace hvd::test {
 namespace {
-
-int mpi_value(int (*query)(MPI_Comm, int*), MPI_Comm communicator) {
-  int value = -1;
-  query(communicator, &value);
-  return value;
-}
-
-int world_size() { return mpi_value(MPI_Comm_size, MPI_COMM_WORLD); }
-int world_rank() { return mpi_value(MPI_Comm_rank, MPI_COMM_WORLD); }
 
 // Hosts of one and two ranks in turn: 1; 1,1; 1,2; 1,2,1.
 std::vector<int> small_hosts() {
@@ -111,6 +103,34 @@ TEST(Collectives, TheFreeFunctionsTakeVectors) {
   hvd::barrier();
   handle.wait();
   EXPECT_TRUE(all_are(from_last, static_cast<float>(size - 1)));
+  hvd::shutdown();
+}
+
+TEST(Collectives, TheFreeFunctionsHaveTheGroupsOfRowsForEachRank) {
+  hvd::init();
+  const auto size = static_cast<std::size_t>(world_size());
+  const std::vector<std::int32_t> numbers(size, hvd::rank());
+  const std::vector<float> more(2 * size, static_cast<float>(hvd::rank()));
+  const std::vector<ConstTensorView> group{std::span(numbers), std::span(more)};
+  std::vector<std::int64_t> received;
+  EXPECT_EQ(hvd::alltoall(std::span(numbers), {.name = "one"}, &received).shape(), Shape{world_size()});
+  EXPECT_EQ(received, std::vector<std::int64_t>(size, 1));
+  const std::vector<Tensor> exchanged = hvd::grouped_alltoall(group, {.name = "group"}, &received);
+  std::vector<std::int64_t> expected(size, 1);
+  expected.resize(2 * size, 2);
+  EXPECT_EQ(received, expected);
+  for (std::size_t from = 0; from < size; ++from) {
+    EXPECT_EQ(exchanged[0].values<std::int32_t>()[from], static_cast<std::int32_t>(from));
+    EXPECT_EQ(exchanged[1].values<float>()[2 * from + 1], static_cast<float>(from));
+  }
+  const bool is_root = hvd::rank() == 0;
+  const std::vector<Tensor> shares =
+      hvd::grouped_scatter(is_root ? group : std::vector<ConstTensorView>(), {.name = "shares", .root_rank = 0});
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_EQ(shares[0].shape(), Shape{1});
+  EXPECT_EQ(shares[1].shape(), Shape{2});
+  hvd::grouped_alltoall_async(group).wait();
+  EXPECT_EQ(hvd::grouped_scatter_async(group).take_outputs().size(), 2U);
   hvd::shutdown();
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/mpi_world.h"
 #include "../support/steps/matrix.h"
 #include "../support/steps/running_step.h"
 #include "../support/world.h"

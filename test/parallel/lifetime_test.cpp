@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/mpi_world.h"
 #include "../support/process.h"
 #include "../support/world.h"
 
@@ -22,18 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int world_size() {
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 void expect_sum_works(std::string_view name = "sum") {
   std::vector<float> values(7, 1.0F);

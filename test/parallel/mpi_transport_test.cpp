@@ -10,6 +10,7 @@
 #include <random>
 
 #include "../support/data_world.h"
+#include "../support/mpi_world.h"
 #include "collectives/allgather.h"
 #include "collectives/point_to_point.h"
 
@@ -18,12 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-int world_size() {
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 // All on one host, or the last rank on one of its own.
 std::vector<std::vector<int>> topologies() {

@@ -103,6 +103,27 @@ TEST(Alltoall, R62_WrongSplitsAreRefusedAtOnce) {
   });
 }
 
+TEST(Alltoall, SplitsOfAGroupAreThoseOfOneTensorAfterTheOther) {
+  run_world(2, [](Runtime& runtime) {
+    const std::vector<float> values = ones(4);
+    const std::vector<ConstTensorView> group{std::span(values).first(3), std::span(values)};
+    const auto refused = [&](const Splits& splits) {
+      return thrown_by<InvalidArgumentError>(
+          [&] { return runtime.grouped_alltoall_async(group, {.name = "x", .splits = splits}); });
+    };
+    EXPECT_EQ(refused({1, 2}), "alltoall 'x': 2 splits for 2 tensors and 2 ranks");
+    EXPECT_EQ(refused({1, 2, 3, 2}), "alltoall 'x': the splits 3, 2 do not add up to its 4 rows");
+    EXPECT_EQ(refused({}), "alltoall 'x': 3 rows do not divide among 2 ranks: give splits");
+    EXPECT_EQ(thrown_by<InvalidArgumentError>([&] {
+                return runtime.grouped_scatter(group, {.name = "x", .root_rank = runtime.rank(), .splits = Splits{3}});
+              }),
+              "scatter 'x': 1 splits for 2 tensors and 2 ranks");
+    const Handle handle = runtime.grouped_alltoall_async(group, {.name = "x", .splits = Splits{1, 2, 4, 0}});
+    EXPECT_EQ(handle.received_splits(), runtime.rank() == 0 ? (Splits{1, 1, 4, 4}) : (Splits{2, 2, 0, 0}));
+    EXPECT_EQ(handle.take_outputs()[1].shape(), runtime.rank() == 0 ? Shape{8} : Shape{0});
+  });
+}
+
 TEST(Shapes, R64_AScalarIsRefusedWhereThereAreRowsToShare) {
   run_world(2, [](Runtime& runtime) {
     float value = 1.0F;

@@ -37,7 +37,7 @@ class [[nodiscard]] HVD_API Handle {
   // or, of a grouped operation, the results in order.
   Tensor take_output() const;
   std::vector<Tensor> take_outputs() const;
-  // Of alltoall: the rows that came from each rank of the set.
+  // Of alltoall: the rows that came from each rank of the set; of a group, those of one tensor after the other.
   const std::vector<std::int64_t>& received_splits() const;
   // Of join: the rank that joined last.
   int last_joined_rank() const;

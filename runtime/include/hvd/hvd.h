@@ -78,10 +78,17 @@ HVD_API std::vector<Tensor> grouped_gather(std::span<const ConstTensorView> inpu
 
 HVD_API Handle scatter_async(ConstTensorView input, const ScatterOptions& options = {});
 HVD_API Tensor scatter(ConstTensorView input, const ScatterOptions& options = {});
+HVD_API Handle grouped_scatter_async(std::span<const ConstTensorView> inputs, const ScatterOptions& options = {});
+HVD_API std::vector<Tensor> grouped_scatter(std::span<const ConstTensorView> inputs,
+                                            const ScatterOptions& options = {});
 
 HVD_API Handle alltoall_async(ConstTensorView input, const AlltoallOptions& options = {});
 HVD_API Tensor alltoall(ConstTensorView input, const AlltoallOptions& options = {},
                         std::vector<std::int64_t>* received_splits = nullptr);
+HVD_API Handle grouped_alltoall_async(std::span<const ConstTensorView> inputs, const AlltoallOptions& options = {});
+HVD_API std::vector<Tensor> grouped_alltoall(std::span<const ConstTensorView> inputs,
+                                             const AlltoallOptions& options = {},
+                                             std::vector<std::int64_t>* received_splits = nullptr);
 
 HVD_API Handle send_async(ConstTensorView tensor, const SendOptions& options);
 HVD_API void send(ConstTensorView tensor, const SendOptions& options);

@@ -120,6 +120,9 @@ class HVD_API Runtime {
   // shape and dtype; the others may pass an empty view.
   Handle scatter_async(ConstTensorView input, const ScatterOptions& options = {});
   Tensor scatter(ConstTensorView input, const ScatterOptions& options = {});
+  // The root alone says how many tensors there are; the others may pass none.
+  Handle grouped_scatter_async(std::span<const ConstTensorView> inputs, const ScatterOptions& options = {});
+  std::vector<Tensor> grouped_scatter(std::span<const ConstTensorView> inputs, const ScatterOptions& options = {});
 
   // Every rank's rows shared out to all: the result has the rows that each rank had for this one, in rank order, and
   // received_splits (or Handle::received_splits()) says how many came from each. Dimensions but the first and the dtype
@@ -127,6 +130,9 @@ class HVD_API Runtime {
   Handle alltoall_async(ConstTensorView input, const AlltoallOptions& options = {});
   Tensor alltoall(ConstTensorView input, const AlltoallOptions& options = {},
                   std::vector<std::int64_t>* received_splits = nullptr);
+  Handle grouped_alltoall_async(std::span<const ConstTensorView> inputs, const AlltoallOptions& options = {});
+  std::vector<Tensor> grouped_alltoall(std::span<const ConstTensorView> inputs, const AlltoallOptions& options = {},
+                                       std::vector<std::int64_t>* received_splits = nullptr);
 
   // One tensor from one rank to another; names (or, without one, order) pair the two ends. Shapes and dtypes agree.
   Handle send_async(ConstTensorView tensor, const SendOptions& options);

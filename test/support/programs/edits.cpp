@@ -178,7 +178,7 @@ void apply(RandomProgram& program, const Edit& edit) {
 void keep_from_joined(Step& step) {
   const auto joined = [&](std::size_t position) { return step.has_joined(static_cast<int>(position)); };
   while (step.has_joined(step.root)) step.root = (step.root + 1) % static_cast<int>(step.size());
-  if (step.operation != Operation::scatter && step.operation != Operation::alltoall) return;
+  if (step.grouped || (step.operation != Operation::scatter && step.operation != Operation::alltoall)) return;
   if (step.splits.empty()) step.splits.assign(step.size(), equal_shares(step.tensors[0].shape[0], step.size()));
   for (std::size_t sender = 0; sender < step.size(); ++sender) {
     const std::size_t keeper = step.operation == Operation::scatter ? static_cast<std::size_t>(step.root) : sender;
@@ -217,7 +217,7 @@ void settle(RandomProgram& program) {
     std::erase_if(phase.streams, [](const Stream& stream) { return stream.empty(); });
   }
   for_each_step(program, [](Step& step) {
-    if (step.operation == Operation::alltoall && step.splits.empty() && step.tensors[0].shape.rank() > 0)
+    if (step.operation == Operation::alltoall && !step.grouped && step.splits.empty() && step.tensors[0].shape.rank() > 0)
       step.splits.assign(step.size(), equal_shares(step.tensors[0].shape[0], step.size()));
   });
 }

@@ -207,7 +207,7 @@ class Generator {
     if (step.operation == Operation::allgather || step.operation == Operation::reduce_scatter) kinds = {shape, dtype};
     if (step.operation == Operation::scatter) kinds = {root};
     if (step.operation == Operation::send_recv) kinds = {shape, dtype};
-    if (step.grouped) kinds.push_back(group);
+    if (step.grouped && step.operation != Operation::scatter) kinds.push_back(group);
     if (step.rule.op == ReduceOp::adasum) std::erase(kinds, dtype);
     if (kinds.empty()) return;
     step.mismatch = dice_.of(kinds);

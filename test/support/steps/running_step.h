@@ -40,6 +40,7 @@ class RunningStep {
   TensorView output() { return (mine_.in_place ? inputs_ : outputs_)[0].view(); }
   ConstTensorView input() const { return inputs_[0].view(); }
   ConstTensorView scatter_input() const;
+  std::vector<ConstTensorView> scatter_inputs() const;
   std::vector<TensorView> outputs();
   std::vector<ConstTensorView> inputs() const;
 

@@ -40,16 +40,16 @@ Options root_of(const Step& step, ProcessSet set) {
   return {.name = step.name, .root_rank = step.ranks[static_cast<std::size_t>(step.root)], .process_set = set};
 }
 
-ScatterOptions scatter_options(const Step& step, ProcessSet set) {
+using Splits = std::vector<std::int64_t>;
+
+ScatterOptions scatter_options(const Step& step, ProcessSet set, const Splits& splits) {
   auto options = root_of<ScatterOptions>(step, set);
-  if (!step.splits.empty()) options.splits = step.splits[static_cast<std::size_t>(step.root)];
+  options.splits = splits;
   return options;
 }
 
-AlltoallOptions alltoall_options(const Step& step, ProcessSet set, int position) {
-  AlltoallOptions options{.name = step.name, .process_set = set};
-  if (!step.splits.empty()) options.splits = step.splits[static_cast<std::size_t>(position)];
-  return options;
+AlltoallOptions alltoall_options(const Step& step, ProcessSet set, const Splits& splits) {
+  return {.name = step.name, .splits = splits, .process_set = set};
 }
 
 int rank_at(const Step& step, int position) { return step.ranks[static_cast<std::size_t>(position)]; }
@@ -65,6 +65,10 @@ std::vector<Array> data_of(const std::vector<Tensor>& tensors) {
 // The others' counts for nothing; they may pass one or none.
 ConstTensorView RunningStep::scatter_input() const {
   return position_ == mine_.root || mine_.seed % 2 == 0 ? input() : ConstTensorView();
+}
+
+std::vector<ConstTensorView> RunningStep::scatter_inputs() const {
+  return position_ == mine_.root || mine_.seed % 2 == 0 ? inputs() : std::vector<ConstTensorView>();
 }
 
 void RunningStep::submit(Runtime& runtime, ProcessSet set) {
@@ -97,10 +101,10 @@ void RunningStep::submit(Runtime& runtime, ProcessSet set) {
       handle_ = runtime.gather_async(input(), root_of<GatherOptions>(mine_, set));
       return;
     case Operation::scatter:
-      handle_ = runtime.scatter_async(scatter_input(), scatter_options(mine_, set));
+      handle_ = runtime.scatter_async(scatter_input(), scatter_options(mine_, set, given_splits(mine_, mine_.root)));
       return;
     case Operation::alltoall:
-      handle_ = runtime.alltoall_async(input(), alltoall_options(mine_, set, position_));
+      handle_ = runtime.alltoall_async(input(), alltoall_options(mine_, set, given_splits(mine_, position_)));
       return;
     case Operation::send_recv:
       handle_ =
@@ -139,10 +143,10 @@ void RunningStep::run(Runtime& runtime, ProcessSet set) {
       outputs_ = {Array(runtime.gather(input(), root_of<GatherOptions>(mine_, set)))};
       return;
     case Operation::scatter:
-      outputs_ = {Array(runtime.scatter(scatter_input(), scatter_options(mine_, set)))};
+      outputs_ = {Array(runtime.scatter(scatter_input(), scatter_options(mine_, set, given_splits(mine_, mine_.root))))};
       return;
     case Operation::alltoall:
-      outputs_ = {Array(runtime.alltoall(input(), alltoall_options(mine_, set, position_), &received_splits_))};
+      outputs_ = {Array(runtime.alltoall(input(), alltoall_options(mine_, set, given_splits(mine_, position_)), &received_splits_))};
       return;
     case Operation::send_recv:
       if (position_ == mine_.root)
@@ -171,6 +175,14 @@ void RunningStep::submit_group(Runtime& runtime, ProcessSet set) {
     case Operation::reduce:
       handle_ = runtime.grouped_reduce_async(outputs(), rooted_options(mine_, set));
       return;
+    case Operation::scatter:
+      handle_ = runtime.grouped_scatter_async(scatter_inputs(),
+                                              scatter_options(mine_, set, given_splits(mine_, mine_.root)));
+      return;
+    case Operation::alltoall:
+      handle_ = runtime.grouped_alltoall_async(inputs(),
+                                               alltoall_options(mine_, set, given_splits(mine_, position_)));
+      return;
     case Operation::gather:
       handle_ = runtime.grouped_gather_async(inputs(), root_of<GatherOptions>(mine_, set));
       return;
@@ -194,6 +206,14 @@ void RunningStep::run_group(Runtime& runtime, ProcessSet set) {
       return;
     case Operation::reduce:
       return runtime.grouped_reduce(outputs(), rooted_options(mine_, set));
+    case Operation::scatter:
+      outputs_ = data_of(runtime.grouped_scatter(scatter_inputs(),
+                                                 scatter_options(mine_, set, given_splits(mine_, mine_.root))));
+      return;
+    case Operation::alltoall:
+      outputs_ = data_of(runtime.grouped_alltoall(
+          inputs(), alltoall_options(mine_, set, given_splits(mine_, position_)), &received_splits_));
+      return;
     case Operation::gather:
       outputs_ = data_of(runtime.grouped_gather(inputs(), root_of<GatherOptions>(mine_, set)));
       return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace hvd::test {
 
@@ -26,7 +27,21 @@ const char* to_string(Mismatch mismatch) {
   return names[static_cast<std::size_t>(mismatch)];
 }
 
+// Unequal shares of unlike tensors, none of them for those who have joined.
+std::vector<std::int64_t> splits_in_group(const Step& step, std::size_t tensor, int position) {
+  auto splits = equal_shares(step.tensors[tensor].shape[0], step.size());
+  const std::size_t turn = (tensor + at(position)) % step.size();
+  std::ranges::rotate(splits, splits.begin() + static_cast<std::ptrdiff_t>(turn));
+  const int keeper = step.operation == Operation::scatter ? step.root : position;
+  for (int to = 0; to < static_cast<int>(step.size()); ++to) {
+    if (step.has_joined(to) && to != keeper) splits[at(keeper)] += std::exchange(splits[at(to)], 0);
+  }
+  return splits;
+}
+
 std::vector<std::int64_t> splits_of(const Step& step, std::size_t tensor, int position) {
+  const bool has_splits = step.operation == Operation::scatter || step.operation == Operation::alltoall;
+  if (step.grouped && has_splits) return splits_in_group(step, tensor, position);
   if (!step.splits.empty()) return step.splits[at(position)];
   return equal_shares(step.shape_of(tensor, position)[0], step.size());
 }
@@ -106,7 +121,8 @@ bool reduces(Operation operation) {
 bool has_group_form(Operation operation) {
   return operation == Operation::allreduce || operation == Operation::reduce ||
          operation == Operation::reduce_scatter || operation == Operation::broadcast ||
-         operation == Operation::allgather || operation == Operation::gather;
+         operation == Operation::allgather || operation == Operation::gather || operation == Operation::scatter ||
+         operation == Operation::alltoall;
 }
 
 bool has_in_place_form(Operation operation) {
@@ -174,10 +190,21 @@ Array expected_of(const Step& step, std::size_t tensor, int position) {
   }
 }
 
+std::vector<std::int64_t> given_splits(const Step& step, int position) {
+  if (!step.grouped) return step.splits.empty() ? std::vector<std::int64_t>() : step.splits[at(position)];
+  std::vector<std::int64_t> splits;
+  for (std::size_t tensor = 0; tensor < step.tensors.size(); ++tensor) {
+    const auto of_tensor = splits_in_group(step, tensor, position);
+    splits.insert(splits.end(), of_tensor.begin(), of_tensor.end());
+  }
+  return splits;
+}
+
 std::vector<std::int64_t> received_splits_of(const Step& step, int position) {
-  std::vector<std::int64_t> received(step.size(), 0);
-  for (int sender = 0; sender < static_cast<int>(step.size()); ++sender) {
-    if (!step.has_joined(sender)) received[at(sender)] = splits_of(step, 0, sender)[at(position)];
+  std::vector<std::int64_t> received;
+  for (std::size_t tensor = 0; tensor < step.tensors.size(); ++tensor) {
+    for (int sender = 0; sender < static_cast<int>(step.size()); ++sender)
+      received.push_back(step.has_joined(sender) ? 0 : splits_of(step, tensor, sender)[at(position)]);
   }
   return received;
 }

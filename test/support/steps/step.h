@@ -35,7 +35,7 @@ struct Step {
   bool in_place = false;  // where the operation has a choice
   bool blocking = false;
   std::vector<std::int64_t> rows = {};  // of each position where they may differ; empty: as the shape says
-  std::vector<std::vector<std::int64_t>> splits = {};  // of each position; empty: equal shares
+  std::vector<std::vector<std::int64_t>> splits = {};  // of each position; empty: equal shares; not of a group
   std::vector<bool> joined = {};                       // positions that have joined before; empty: none
   JoinAverage join_average = JoinAverage::all;
   Mismatch mismatch = Mismatch::none;
@@ -65,6 +65,8 @@ Array input_of(const Step& step, std::size_t tensor, int position);
 Array expected_of(const Step& step, std::size_t tensor, int position);
 // What an output holds before the operation.
 Array blank(DataType dtype, const Shape& shape);
+// What the rank at this position gives as splits.
+std::vector<std::int64_t> given_splits(const Step& step, int position);
 // Of an alltoall.
 std::vector<std::int64_t> received_splits_of(const Step& step, int position);
 
