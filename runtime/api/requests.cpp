@@ -29,7 +29,8 @@ void tell_rows(RequestBuilder& builder) {
   for (const TensorSpec& tensor : builder.request().tensors) builder.operation().extents.push_back(tensor.rows());
 }
 
-// Rows of each tensor for each rank, one tensor after the other: those given, or what `shares` makes of a tensor's rows.
+// Rows of each tensor for each rank, one tensor after the other: those given, or what `shares` makes of a tensor's
+// rows.
 template <typename Shares>
 std::vector<std::int64_t> checked_splits(const RequestBuilder& builder, std::span<const std::int64_t> given,
                                          const Shares& shares) {
@@ -114,8 +115,7 @@ OperationPtr make_scatter(const CallContext& context, Inputs inputs, const Scatt
     add_all(builder, inputs);
     builder.need_rows();
     const std::size_t ranks = builder.rank_count();
-    const auto splits =
-        checked_splits(builder, o.splits, [&](std::int64_t rows) { return equal_shares(rows, ranks); });
+    const auto splits = checked_splits(builder, o.splits, [&](std::int64_t rows) { return equal_shares(rows, ranks); });
     std::vector<ScatterLayout> layouts;
     for (const TensorSpec& tensor : std::exchange(builder.request().tensors, {})) {
       const auto begin = splits.begin() + static_cast<std::ptrdiff_t>(layouts.size() * ranks);

@@ -4,6 +4,7 @@
 
 #include <hvd/error.h>
 #include <algorithm>
+#include <cstdlib>
 
 namespace hvd::detail {
 
@@ -51,7 +52,7 @@ bool Coordinator::step(TimePoint now) {
   if (stopped_) return false;
   if (over_) return flush(now);
   bool moved = take_news();
-  moved = (arbiter_ ? negotiate_as_root(now) : negotiate_with_root()) || moved;
+  moved = (arbiter_ ? negotiate_as_root(now) : negotiate_with_root(now)) || moved;
   moved = plane_.step(now) || moved;
   if (look_for_stall(now)) return true;
   if (stopping_ && (plane_.idle() || stopping_->abandon)) {
@@ -109,7 +110,7 @@ bool Coordinator::negotiate_as_root(TimePoint now) {
   Plan plan = arbiter_->take_plan();
   if (plan.empty()) return moved;
   send_plan(plan);
-  apply(std::move(plan));
+  apply(std::move(plan), now);
   return true;
 }
 
@@ -125,7 +126,7 @@ Bytes Coordinator::counted(Bytes message) {
   return message;
 }
 
-bool Coordinator::negotiate_with_root() {
+bool Coordinator::negotiate_with_root(TimePoint now) {
   bool moved = false;
   // Speaks when it has news and its last word has been taken in; what becomes ready meanwhile travels together.
   if (reporter_.has_news() && links_.idle(root)) {
@@ -134,20 +135,20 @@ bool Coordinator::negotiate_with_root() {
     moved = true;
   }
   while (const auto message = links_.receive()) {
-    apply(decode_plan(message->bytes));
+    apply(decode_plan(message->bytes), now);
     moved = true;
   }
   return moved;
 }
 
-void Coordinator::apply(Plan plan) {
+void Coordinator::apply(Plan plan, TimePoint now) {
   ++counts_.plans_received;
   Reporter::Outcome outcome = reporter_.accept(std::move(plan));
   for (const std::uint32_t slot : outcome.forgotten) around_.table.forget(slot, by_slot_[slot] != nullptr);
   for (Reporter::Work& work : outcome.batches) {
     ExecutableBatch batch = take_on(work);
     count(batch);
-    plane_.enqueue(std::move(batch));
+    plane_.enqueue(std::move(batch), now);
   }
   for (const auto& [slot, failure] : outcome.failures) finish(by_slot_[slot], failure);
   if (outcome.stop) stopping_ = std::move(outcome.stop);

@@ -60,10 +60,10 @@ class Coordinator {
  private:
   bool take_news();
   bool negotiate_as_root(TimePoint now);
-  bool negotiate_with_root();
+  bool negotiate_with_root(TimePoint now);
   Bytes counted(Bytes message);
   void send_plan(const Plan& plan);
-  void apply(Plan plan);
+  void apply(Plan plan, TimePoint now);
   ExecutableBatch take_on(Reporter::Work& work);
   bool look_for_stall(TimePoint now);
   bool flush(TimePoint now);

@@ -46,6 +46,24 @@ bool DataPlane::Lane::all_attached() const {
   });
 }
 
+std::vector<int> DataPlane::Lane::behind() const {
+  std::vector<int> ranks;
+  const auto& mine = buffers->progress(members.topology.rank());
+  for (const int rank : stream->local_ranks()) {
+    const auto& other = buffers->progress(rank);
+    const bool late = executor.idle()
+                          ? other.attached.load(std::memory_order_acquire) == 0
+                          : other.packed.load(std::memory_order_acquire) < mine.packed.load(std::memory_order_acquire);
+    if (late) ranks.push_back(stream->world_rank(rank));
+  }
+  return ranks;
+}
+
+std::optional<Executor::Stuck> DataPlane::Lane::oldest() const {
+  if (executor.idle() && removal) return Executor::Stuck{.batch = &*removal, .since = removal_since};
+  return executor.oldest();
+}
+
 DataPlane::DataPlane(Transport& transport, HostBells& bells, Observers& observers, Options options,
                      const ProcessSets& sets, std::unique_ptr<SharedMemory> world_memory,
                      Executor::OnFinished on_finished, Executor::OnBatchDone on_batch_done)
@@ -77,7 +95,7 @@ void DataPlane::add_lane(std::uint32_t id, const std::vector<int>& ranks, std::u
       id, std::make_unique<Lane>(*this, make_members(transport_.topology(), ranks, static_cast<int>(channel)), key));
 }
 
-void DataPlane::enqueue(ExecutableBatch batch) {
+void DataPlane::enqueue(ExecutableBatch batch, TimePoint now) {
   if (batch.change) {
     const SetChange& change = *batch.change;
     if (!change.ranks.empty()) {
@@ -85,6 +103,7 @@ void DataPlane::enqueue(ExecutableBatch batch) {
       finish_change(batch);
     } else if (const auto lane = lanes_.find(change.id); lane != lanes_.end()) {
       lane->second->removal = std::move(batch);
+      lane->second->removal_since = now;
     } else {
       finish_change(batch);
     }
@@ -92,7 +111,7 @@ void DataPlane::enqueue(ExecutableBatch batch) {
   }
   Executor& executor =
       batch.request().operation == Operation::send_recv ? pairs_ : lanes_.at(batch.process_set)->executor;
-  executor.enqueue(std::move(batch));
+  executor.enqueue(std::move(batch), now);
 }
 
 void DataPlane::finish_change(const ExecutableBatch& batch) {
@@ -119,6 +138,11 @@ bool DataPlane::step(TimePoint now) {
   return moved;
 }
 
+bool DataPlane::must_poll() const {
+  return pairs_.needs_polling() ||
+         std::ranges::any_of(lanes_, [](const auto& lane) { return lane.second->executor.needs_polling(); });
+}
+
 bool DataPlane::idle() const {
   return pairs_.idle() && std::ranges::all_of(lanes_, [](const auto& lane) {
            return lane.second->executor.idle() && !lane.second->removal;
@@ -136,7 +160,7 @@ void DataPlane::abandon() {
 std::pair<std::optional<Executor::Stuck>, const DataPlane::Lane*> DataPlane::oldest() const {
   std::pair<std::optional<Executor::Stuck>, const Lane*> oldest{pairs_.oldest(), nullptr};
   for (const auto& [id, lane] : lanes_) {
-    const auto stuck = lane->executor.oldest();
+    const auto stuck = lane->oldest();
     if (stuck && (!oldest.first || stuck->since < oldest.first->since)) oldest = {stuck, lane.get()};
   }
   return oldest;
@@ -164,18 +188,15 @@ std::optional<TimePoint> DataPlane::deadline() const {
 // Which ranks have not come as far as this one can only be seen on its host.
 std::string DataPlane::describe(const Executor::Stuck& stuck, const Lane* lane, TimePoint now) const {
   const Request& request = stuck.batch->request();
-  std::string text = fmt::format("{} '{}' has started and has not moved for {:.3g} s", to_string(request.operation),
-                                 request.name, Seconds(now - stuck.since).count());
+  std::string text = fmt::format("{} '{}' is ready on all ranks and has not moved for {:.3g} s",
+                                 to_string(request.operation), request.name, Seconds(now - stuck.since).count());
   if (stuck.batch->operations.size() > 1) {
     text += fmt::format(" (with {} more in its batch)", stuck.batch->operations.size() - 1);
   }
   if (lane == nullptr) return fmt::format("{}: between ranks {} and {}", text, request.root, request.peer);
-  std::vector<int> behind;
-  const auto packed = [&](int rank) { return lane->buffers->progress(rank).packed.load(std::memory_order_acquire); };
-  for (const int rank : lane->stream->local_ranks()) {
-    if (packed(rank) < packed(lane->members.topology.rank())) behind.push_back(lane->stream->world_rank(rank));
-  }
-  if (!behind.empty()) return fmt::format("{}: waits for {}", text, format_ranks(behind));
+  if (lane->stream == nullptr) return text + ": waits for the memory that the set's ranks share on this host";
+  if (const std::vector<int> behind = lane->behind(); !behind.empty())
+    return fmt::format("{}: waits for {}", text, format_ranks(behind));
   return text + (lane->stream->one_host() ? ": waits on this rank itself" : ": waits for ranks on other hosts");
 }
 

@@ -25,7 +25,7 @@ class DataPlane {
     LaunchOptions launch;
     std::size_t chunk_bytes = 0;
     std::string world;         // token that tells this world's memory from others'
-    Seconds stall_warning{0};  // for what has started and does not move; 0: never
+    Seconds stall_warning{0};  // for what has been agreed and does not move; 0: never
     Seconds stall_shutdown{0};
   };
 
@@ -35,14 +35,15 @@ class DataPlane {
             Executor::OnBatchDone on_batch_done);
   static std::size_t bytes_for_world(const Topology& world, std::size_t chunk_bytes);
 
-  void enqueue(ExecutableBatch batch);
+  void enqueue(ExecutableBatch batch, TimePoint now);
   bool step(TimePoint now);
   bool idle() const;
   void abandon();
   // Messages that ring no bell are under way: somebody has to look.
-  bool must_poll() const { return !pairs_.idle(); }
+  bool must_poll() const;
 
-  // What has started and has not moved for too long: a report for the log at growing distances, and at last a failure.
+  // What has been agreed and has not moved for too long: a report for the log at growing distances, and at last a
+  // failure.
   struct Stall {
     std::string report;
     bool is_fatal = false;
@@ -63,6 +64,9 @@ class DataPlane {
     bool attach(DataPlane& plane);
     // On this host.
     bool all_attached() const;
+    // Those of this host that keep the others waiting, as far as can be seen here.
+    std::vector<int> behind() const;
+    std::optional<Executor::Stuck> oldest() const;
 
     Members members;
     std::string memory_key;
@@ -71,6 +75,7 @@ class DataPlane {
     std::unique_ptr<ChunkStream> stream;
     Executor executor;
     std::optional<ExecutableBatch> removal;  // what ends the lane, once it is idle
+    TimePoint removal_since;
   };
 
   void add_lane(std::uint32_t id, const std::vector<int>& ranks, std::uint32_t channel);

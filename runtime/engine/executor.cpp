@@ -14,18 +14,17 @@ Executor::Executor(Order order, Observers& observers, Launch launch, OnFinished 
       on_finished_(std::move(on_finished)),
       on_batch_done_(std::move(on_batch_done)) {}
 
-void Executor::enqueue(ExecutableBatch batch) {
+void Executor::enqueue(ExecutableBatch batch, TimePoint now) {
   for (const auto& operation : batch.operations) {
     operation->batch = batch.number;
     observers_.tell(Stage::negotiated, *operation);
   }
-  queue_.push_back({.batch = std::move(batch), .collective = nullptr, .told = Phase::started, .moved = {}});
+  queue_.push_back({.batch = std::move(batch), .collective = nullptr, .told = Phase::started, .moved = now});
 }
 
 bool Executor::step(TimePoint now) {
   bool moved = false;
-  const std::size_t most = order_ == Order::one_by_one ? 1 : queue_.size();
-  for (std::size_t i = 0; i < std::min(most, queue_.size());) {
+  for (std::size_t i = 0; i < width();) {
     const Progress progress = step(queue_[i], now);
     moved = moved || progress != Progress::waiting;
     if (progress != Progress::done) {
@@ -35,16 +34,15 @@ bool Executor::step(TimePoint now) {
     Running done = std::move(queue_[i]);
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     finish(std::move(done));
-    if (order_ == Order::one_by_one) break;
+    if (order_ == Order::all_at_once) continue;
+    if (!queue_.empty()) queue_.front().moved = now;
+    break;
   }
   return moved;
 }
 
 Progress Executor::step(Running& running, TimePoint now) {
-  if (running.collective == nullptr) {
-    running.collective = launch_(running.batch);
-    running.moved = now;
-  }
+  if (running.collective == nullptr) running.collective = launch_(running.batch);
   const Progress progress = running.collective->step();
   if (progress != Progress::waiting) running.moved = now;
   tell_phases(running, running.collective->phase());
@@ -79,11 +77,18 @@ void Executor::tell_phases(Running& running, Phase reached) {
 
 std::optional<Executor::Stuck> Executor::oldest() const {
   std::optional<Stuck> oldest;
-  for (const Running& running : queue_) {
-    if (running.collective == nullptr) continue;
+  for (std::size_t i = 0; i < width(); ++i) {
+    const Running& running = queue_[i];
     if (!oldest || running.moved < oldest->since) oldest = Stuck{.batch = &running.batch, .since = running.moved};
   }
   return oldest;
+}
+
+bool Executor::needs_polling() const {
+  for (std::size_t i = 0; i < width(); ++i) {
+    if (queue_[i].collective != nullptr && queue_[i].collective->needs_polling()) return true;
+  }
+  return false;
 }
 
 }  // namespace hvd::detail

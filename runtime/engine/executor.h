@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -25,11 +26,13 @@ class Executor {
 
   Executor(Order order, Observers& observers, Launch launch, OnFinished on_finished, OnBatchDone on_batch_done);
 
-  void enqueue(ExecutableBatch batch);
+  void enqueue(ExecutableBatch batch, TimePoint now);
   // At most one phase of one chunk of each batch that runs. True when something moved.
   bool step(TimePoint now);
   bool idle() const { return queue_.empty(); }
-  // What has started and not moved for that long, and since when nothing has.
+  // Messages that ring no bell are under way.
+  bool needs_polling() const;
+  // Of what runs, or is to be launched next: what has not moved for the longest time, and since when.
   struct Stuck {
     const ExecutableBatch* batch = nullptr;
     TimePoint since;
@@ -42,9 +45,13 @@ class Executor {
     ExecutableBatch batch;
     std::unique_ptr<Collective> collective;
     Phase told = Phase::started;
-    TimePoint moved;  // last progress
+    TimePoint moved;  // last progress; before it runs, when it came or when the one before it was done
   };
 
+  // How many of the queue run.
+  std::size_t width() const {
+    return order_ == Order::one_by_one ? std::min<std::size_t>(1, queue_.size()) : queue_.size();
+  }
   Progress step(Running& running, TimePoint now);
   void finish(Running running);
   void tell_phases(Running& running, Phase reached);

@@ -56,9 +56,8 @@ void check_request(int rank, int size, const Request& request) {
            !__builtin_add_overflow(total, bytes, &total);
   }
   if (!good) {
-    throw InternalError(
-        fmt::format("rank {} reported {} '{}' with a description that cannot be", rank, to_string(request.operation),
-                    request.name));
+    throw InternalError(fmt::format("rank {} reported {} '{}' with a description that cannot be", rank,
+                                    to_string(request.operation), request.name));
   }
 }
 

@@ -63,7 +63,8 @@ TEST_F(Join, ItHasNoRows) {
 }
 
 TEST_F(Join, AScatterHandsItTheLayout) {
-  const auto layout = encode_scatter(std::vector<ScatterLayout>{{.tensor = {.dtype = DataType::i8, .shape = Shape{2, 5}}, .splits = {1, 1, 0}}});
+  const auto layout = encode_scatter(
+      std::vector<ScatterLayout>{{.tensor = {.dtype = DataType::i8, .shape = Shape{2, 5}}, .splits = {1, 1, 0}}});
   world.submit(0, request_of(Operation::scatter), layout);
   world.submit(1, request_of(Operation::scatter));
   world.settle();

@@ -40,10 +40,10 @@ TEST(Stall, R08_AnOperationThatHasStartedAndHangsIsReportedAndFailsOnAllRanks) {
       expect_sum_works(runtime, "before");
       std::vector<float> values = ones(100);
       EXPECT_THAT(thrown_by<StallError>([&] { runtime.allreduce(std::span(values), {.name = "x"}); }),
-                  HasSubstr("'x' has started and has not moved for "));
+                  HasSubstr("'x' is ready on all ranks and has not moved for "));
       all_failed.arrive_and_wait();
     });
-    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'x' has started and has not moved for "));
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'x' is ready on all ranks and has not moved for "));
   }
 }
 

@@ -78,8 +78,8 @@ struct GatherOptions {
 struct ScatterOptions {
   std::string_view name = {};
   int root_rank = 0;
-  // Of the root: rows for each rank of the set, adding up to the input's rows; of a group, those of one tensor after the
-  // other. Empty: equal shares, the first ranks getting one row more when there is a remainder.
+  // Of the root: rows for each rank of the set, adding up to the input's rows; of a group, those of one tensor after
+  // the other. Empty: equal shares, the first ranks getting one row more when there is a remainder.
   std::span<const std::int64_t> splits = {};
   ProcessSet process_set = {};
   Timeout timeout{0};

@@ -217,7 +217,8 @@ void settle(RandomProgram& program) {
     std::erase_if(phase.streams, [](const Stream& stream) { return stream.empty(); });
   }
   for_each_step(program, [](Step& step) {
-    if (step.operation == Operation::alltoall && !step.grouped && step.splits.empty() && step.tensors[0].shape.rank() > 0)
+    if (step.operation == Operation::alltoall && !step.grouped && step.splits.empty() &&
+        step.tensors[0].shape.rank() > 0)
       step.splits.assign(step.size(), equal_shares(step.tensors[0].shape[0], step.size()));
   });
 }

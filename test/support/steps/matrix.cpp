@@ -52,7 +52,8 @@ class Column {
             .seed = number};
     if (number % 5 == 0 && reduces(operation_) && may_be_scaled(tensors[0].dtype)) step.rule.prescale = 0.5;
     if (number % 7 == 0 && reduces(operation_) && may_be_scaled(tensors[0].dtype)) step.rule.postscale = 4.0;
-    if (operation_ == Operation::alltoall && !step.grouped && tensors[0].shape[0] % static_cast<std::int64_t>(ranks.size()) != 0)
+    if (operation_ == Operation::alltoall && !step.grouped &&
+        tensors[0].shape[0] % static_cast<std::int64_t>(ranks.size()) != 0)
       step.splits.assign(ranks.size(), equal_shares(tensors[0].shape[0], ranks.size()));
     if (operation_ == Operation::send_recv) as_send(step);
     return step;

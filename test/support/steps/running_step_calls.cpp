@@ -143,10 +143,12 @@ void RunningStep::run(Runtime& runtime, ProcessSet set) {
       outputs_ = {Array(runtime.gather(input(), root_of<GatherOptions>(mine_, set)))};
       return;
     case Operation::scatter:
-      outputs_ = {Array(runtime.scatter(scatter_input(), scatter_options(mine_, set, given_splits(mine_, mine_.root))))};
+      outputs_ = {
+          Array(runtime.scatter(scatter_input(), scatter_options(mine_, set, given_splits(mine_, mine_.root))))};
       return;
     case Operation::alltoall:
-      outputs_ = {Array(runtime.alltoall(input(), alltoall_options(mine_, set, given_splits(mine_, position_)), &received_splits_))};
+      outputs_ = {Array(
+          runtime.alltoall(input(), alltoall_options(mine_, set, given_splits(mine_, position_)), &received_splits_))};
       return;
     case Operation::send_recv:
       if (position_ == mine_.root)
@@ -176,12 +178,11 @@ void RunningStep::submit_group(Runtime& runtime, ProcessSet set) {
       handle_ = runtime.grouped_reduce_async(outputs(), rooted_options(mine_, set));
       return;
     case Operation::scatter:
-      handle_ = runtime.grouped_scatter_async(scatter_inputs(),
-                                              scatter_options(mine_, set, given_splits(mine_, mine_.root)));
+      handle_ =
+          runtime.grouped_scatter_async(scatter_inputs(), scatter_options(mine_, set, given_splits(mine_, mine_.root)));
       return;
     case Operation::alltoall:
-      handle_ = runtime.grouped_alltoall_async(inputs(),
-                                               alltoall_options(mine_, set, given_splits(mine_, position_)));
+      handle_ = runtime.grouped_alltoall_async(inputs(), alltoall_options(mine_, set, given_splits(mine_, position_)));
       return;
     case Operation::gather:
       handle_ = runtime.grouped_gather_async(inputs(), root_of<GatherOptions>(mine_, set));
@@ -207,8 +208,8 @@ void RunningStep::run_group(Runtime& runtime, ProcessSet set) {
     case Operation::reduce:
       return runtime.grouped_reduce(outputs(), rooted_options(mine_, set));
     case Operation::scatter:
-      outputs_ = data_of(runtime.grouped_scatter(scatter_inputs(),
-                                                 scatter_options(mine_, set, given_splits(mine_, mine_.root))));
+      outputs_ = data_of(
+          runtime.grouped_scatter(scatter_inputs(), scatter_options(mine_, set, given_splits(mine_, mine_.root))));
       return;
     case Operation::alltoall:
       outputs_ = data_of(runtime.grouped_alltoall(
