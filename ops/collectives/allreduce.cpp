@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+
+#include "cpu/copy.h"
 
 namespace hvd {
 
 namespace {
+
+// Results of batches from here on go around the caches, unless they replace their inputs, which the caches hold.
+constexpr std::size_t cached_bytes = std::size_t{3} << 20;
 
 // Elements per chunk: as many as fit, as accumulators where sums cross hosts, in whole cache lines where there is room
 // for one.
@@ -35,6 +41,10 @@ Allreduce::Allreduce(ChunkStream& stream, Participants participants, const cpu::
       total_elements_(bytes / element_bytes_),
       chunk_elements_(elements_per_chunk(stream, reduction, across_)),
       one_shot_(!across_ && bytes <= std::min(one_shot_bytes, chunk_elements_ * element_bytes_)),
+      may_refer_(!across_ && !one_shot_ && participants_.contributes(stream.topology().rank())),
+      in_place_(output_.same_memory(input_)),
+      past_caches_(!in_place_ && bytes >= cached_bytes),
+      sources_(stream, contributors_, input_),
       count_((total_elements_ + chunk_elements_ - 1) / chunk_elements_),
       first_(stream.reserve(count_)) {
   const bool contributes = participants_.contributes(stream.topology().rank());
@@ -65,9 +75,19 @@ bool Allreduce::pack() {
   const std::uint64_t chunk = first_ + packed_;
   if (packed_ == count_ || !stream_.buffer_free(chunk)) return false;
   const Range range = elements_of(chunk);
-  const std::size_t bytes = range.count * element_bytes_;
-  input_.read(range.begin * element_bytes_, {stream_.buffers().slot(chunk, stream_.topology().rank()), bytes});
-  stream_.stats().bytes_packed += bytes;
+  const std::size_t begin = begin_of(chunk);
+  std::byte* slot = stream_.buffers().slot(chunk, stream_.topology().rank());
+  if (one_shot_) {
+    input_.read(begin, {slot, range.count * element_bytes_});
+    stream_.stats().bytes_packed += range.count * element_bytes_;
+  } else if (!may_refer_ ||
+             !ChunkSources::refer(stream_, chunk, begin, range.count * element_bytes_, input_, in_place_)) {
+    ChunkSources::hold(stream_, chunk);
+    for_others_slices(chunk, [&](std::size_t at, std::size_t bytes) {
+      input_.read(begin + at, {slot + at, bytes});
+      stream_.stats().bytes_packed += bytes;
+    });
+  }
   ++packed_;
   stream_.pass(&ChunkProgress::packed, chunk);
   return true;
@@ -78,9 +98,14 @@ bool Allreduce::sum_host() {
   const std::uint64_t chunk = first_ + summed_;
   if (!stream_.passed_by_all(contributors_, &ChunkProgress::packed, chunk)) return false;
   const Range slice = my_slice(chunk);
-  const std::size_t bytes = cpu::accumulator_size(reduction_);
-  std::byte* sum = stream_.buffers().host_partial(chunk, host_) + slice.begin * bytes;
-  cpu::reduce_to_accumulators(reduction_, local_slots(chunk, slice.begin), sum, slice.count);
+  std::byte* sums = stream_.buffers().host_partial(chunk, host_);
+  sources_.open(chunk, begin_of(chunk));
+  for (std::size_t at = slice.begin, end = slice.begin + slice.count; at < end;) {
+    const std::size_t count = sources_.seek(at * element_bytes_, (end - at) * element_bytes_) / element_bytes_;
+    std::byte* sum = sums + at * cpu::accumulator_size(reduction_);
+    cpu::reduce_to_accumulators(reduction_, sources_.pointers(), sum, count);
+    at += count;
+  }
   ++summed_;
   stream_.pass(&ChunkProgress::partial, chunk);
   return true;
@@ -117,22 +142,69 @@ bool Allreduce::hosts_summed(std::uint64_t chunk) const {
 bool Allreduce::reduce() {
   if (reduced_ >= std::min(packed_, summed_)) return false;
   const std::uint64_t chunk = first_ + reduced_;
-  const Range slice = my_slice(chunk);
-  std::byte* result = stream_.buffers().result(chunk) + slice.begin * element_bytes_;
   if (across_) {
     if (!hosts_summed(chunk)) return false;
+    const Range slice = my_slice(chunk);
+    std::byte* result = stream_.buffers().result(chunk) + slice.begin * element_bytes_;
     std::vector<const std::byte*> sums;
     for (const int host : participants_.contributing_hosts()) {
       sums.push_back(stream_.buffers().host_partial(chunk, host) + slice.begin * cpu::accumulator_size(reduction_));
     }
     cpu::reduce_accumulators(reduction_, sums, result, slice.count);
+    if (takes_) output_.write(begin_of(chunk) + slice.begin * element_bytes_, {result, slice.count * element_bytes_});
   } else {
     if (!stream_.passed_by_all(contributors_, &ChunkProgress::packed, chunk)) return false;
-    cpu::reduce(reduction_, local_slots(chunk, slice.begin), result, slice.count);
+    reduce_slice(chunk);
   }
+  if (takes_ && !lies_in_arena(chunk)) stream_.stats().bytes_unpacked += my_slice(chunk).count * element_bytes_;
   ++reduced_;
   stream_.pass(&ChunkProgress::reduced, chunk);
   return true;
+}
+
+// Others than this rank take the result out of the shared buffer.
+bool Allreduce::others_unpack(std::uint64_t chunk) const {
+  return std::ranges::any_of(contributors_, [&](int rank) {
+    return rank != stream_.topology().rank() && participants_.takes(rank) &&
+           !stream_.buffers().origin(chunk, rank).in_place;
+  });
+}
+
+// Once into a first place, and from there, while it is in the nearest cache, to all others.
+void Allreduce::reduce_slice(std::uint64_t chunk) {
+  constexpr std::size_t block = std::size_t{16} << 10;
+  const Range slice = my_slice(chunk);
+  std::byte* result = others_unpack(chunk) ? stream_.buffers().result(chunk) : nullptr;
+  const std::size_t end = (slice.begin + slice.count) * element_bytes_;
+  sources_.open(chunk, begin_of(chunk));
+  for (std::size_t at = slice.begin * element_bytes_; at < end;) {
+    std::size_t bytes = sources_.seek(at, std::min(block, end - at));
+    targets_.clear();
+    if (result != nullptr) targets_.push_back(result + at);
+    for (std::size_t i = 0; i < contributors_.size(); ++i) {
+      if (std::byte* target = sources_.target(i); target != nullptr) targets_.push_back(target);
+    }
+    if (takes_) {
+      const auto own = output_.run(begin_of(chunk) + at);
+      bytes = std::min(bytes, own.size());
+      targets_.push_back(own.data());
+    }
+    cpu::reduce(reduction_, sources_.pointers(), targets_.front(), bytes / element_bytes_);
+    for (std::size_t i = 1; i < targets_.size(); ++i) {
+      const bool own = takes_ && i + 1 == targets_.size();
+      own&& past_caches_ ? cpu::copy_past_caches(targets_[i], targets_.front(), bytes)
+                         : static_cast<void>(std::memcpy(targets_[i], targets_.front(), bytes));
+    }
+    at += bytes;
+  }
+}
+
+bool Allreduce::refers(std::uint64_t chunk) const {
+  return may_refer_ && stream_.buffers().origin(chunk, stream_.topology().rank()).pieces > 0;
+}
+
+bool Allreduce::lies_in_arena(std::uint64_t chunk) const {
+  return refers(chunk) && stream_.buffers().origin(chunk, stream_.topology().rank()).in_place;
 }
 
 std::uint64_t Allreduce::through() const { return std::min({packed_, summed_, exchanged_, reduced_}); }
@@ -141,7 +213,8 @@ std::uint64_t Allreduce::through() const { return std::min({packed_, summed_, ex
 bool Allreduce::unpack() {
   if (unpacked_ >= through()) return false;
   const std::uint64_t chunk = first_ + unpacked_;
-  if (takes_) {
+  // Also who takes nothing keeps its data until the others have read it where it is.
+  if (takes_ || refers(chunk)) {
     const auto counter = one_shot_ ? &ChunkProgress::packed : &ChunkProgress::reduced;
     if (!stream_.passed_by_all(contributors_, counter, chunk)) return false;
   }
@@ -157,21 +230,23 @@ bool Allreduce::unpack() {
 }
 
 void Allreduce::take(std::uint64_t chunk) {
-  const Range range = elements_of(chunk);
-  const std::size_t bytes = range.count * element_bytes_;
   if (one_shot_) {
     reduce_in_one_shot();
-  } else {
-    output_.write(range.begin * element_bytes_, {stream_.buffers().result(chunk), bytes});
+    stream_.stats().bytes_unpacked += output_.bytes();
+  } else if (!lies_in_arena(chunk)) {
+    const std::byte* result = stream_.buffers().result(chunk);
+    for_others_slices(chunk, [&](std::size_t at, std::size_t bytes) {
+      output_.write(begin_of(chunk) + at, {result + at, bytes}, past_caches_);
+      stream_.stats().bytes_unpacked += bytes;
+    });
   }
-  stream_.stats().bytes_unpacked += bytes;
 }
 
 void Allreduce::reduce_in_one_shot() {
   alignas(64) std::array<std::byte, one_shot_bytes> scratch;
   std::byte* direct = output_.contiguous(0, output_.bytes());
   std::byte* target = direct != nullptr ? direct : scratch.data();
-  cpu::reduce(reduction_, local_slots(first_, 0), target, total_elements_);
+  cpu::reduce(reduction_, slots(first_), target, total_elements_);
   if (direct == nullptr) output_.write(0, {scratch.data(), output_.bytes()});
 }
 
@@ -191,11 +266,18 @@ Allreduce::Range Allreduce::my_slice(std::uint64_t chunk) const {
   return {begin, std::min(share, count - begin)};
 }
 
-std::vector<const std::byte*> Allreduce::local_slots(std::uint64_t chunk, std::size_t first_element) const {
+template <typename Visit>
+void Allreduce::for_others_slices(std::uint64_t chunk, const Visit& visit) const {
+  const Range slice = my_slice(chunk);
+  const std::size_t end = (slice.begin + slice.count) * element_bytes_;
+  const std::size_t bytes = elements_of(chunk).count * element_bytes_;
+  if (slice.begin > 0) visit(std::size_t{0}, slice.begin * element_bytes_);
+  if (end < bytes) visit(end, bytes - end);
+}
+
+std::vector<const std::byte*> Allreduce::slots(std::uint64_t chunk) const {
   std::vector<const std::byte*> slots;
-  for (const int rank : contributors_) {
-    slots.push_back(stream_.buffers().slot(chunk, rank) + first_element * element_bytes_);
-  }
+  for (const int rank : contributors_) slots.push_back(stream_.buffers().slot(chunk, rank));
   return slots;
 }
 

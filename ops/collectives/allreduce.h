@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/chunk_sources.h"
 #include "collectives/chunk_stream.h"
 #include "collectives/collective.h"
 #include "collectives/fused_view.h"
@@ -18,11 +19,13 @@ namespace hvd {
 //   several:    pack own slot ──► sum own slice of the host's slots ──► leaders exchange the hosts' sums
 //                             ──► reduce own slice of the hosts' sums ──► unpack the result
 //
-// A rank may be in different phases with up to `depth` chunks. Slices are shared among the contributors of a host; only
-// hosts that have a taker get sums and reduce them. A rank that has joined is through at once, unless it leads a host
-// whose contributors need it to exchange. Small batches on one host take one round instead of two: every taker reduces
-// everything itself. Bytes per rank in shared memory: n in, n out; across hosts (h of them): h - 1 times the chunk from
-// each leader, or once where one rank takes.
+// A rank may be in different phases with up to `depth` chunks. Slices are shared among the contributors of a host, each
+// of which reads its own slice where it is and writes it where it belongs; only hosts that have a taker get sums and
+// reduce them. A rank that has joined is through at once, unless it leads a host whose contributors need it to
+// exchange. Small batches on one host take one round instead of two: every taker reduces everything itself. Data that
+// lies in an arena, on one host, is neither packed nor unpacked: the others read and write it there. Bytes per rank in
+// shared memory, with r ranks on the host: n (r - 1) / r in and as many out, none in an arena; across hosts (h of
+// them): h - 1 times the chunk from each leader, or once where one rank takes.
 class Allreduce final : public Collective {
  public:
   static constexpr std::size_t one_shot_bytes = std::size_t{8} << 10;
@@ -46,12 +49,20 @@ class Allreduce final : public Collective {
   bool exchange_sums();
   bool reduce();
   bool unpack();
+  void reduce_slice(std::uint64_t chunk);
+  bool others_unpack(std::uint64_t chunk) const;
   void take(std::uint64_t chunk);
   void reduce_in_one_shot();
   std::uint64_t through() const;                 // chunks that are through all phases before unpacking
   Range elements_of(std::uint64_t chunk) const;  // in the batch
-  Range my_slice(std::uint64_t chunk) const;     // in the chunk
-  std::vector<const std::byte*> local_slots(std::uint64_t chunk, std::size_t first_element) const;
+  Range my_slice(std::uint64_t chunk) const;     // in the chunk; empty where this rank does not contribute
+  // Calls visit(first byte, bytes), in the chunk, for what is not of this rank's slice.
+  template <typename Visit>
+  void for_others_slices(std::uint64_t chunk, const Visit& visit) const;
+  std::size_t begin_of(std::uint64_t chunk) const { return elements_of(chunk).begin * element_bytes_; }
+  bool refers(std::uint64_t chunk) const;         // to where its data lies
+  bool lies_in_arena(std::uint64_t chunk) const;  // both input and output
+  std::vector<const std::byte*> slots(std::uint64_t chunk) const;
   bool hosts_summed(std::uint64_t chunk) const;
 
   ChunkStream& stream_;
@@ -68,6 +79,11 @@ class Allreduce final : public Collective {
   std::size_t total_elements_;
   std::size_t chunk_elements_;
   bool one_shot_;
+  bool may_refer_;  // to where its data lies
+  bool in_place_;
+  bool past_caches_;
+  ChunkSources sources_;
+  std::vector<std::byte*> targets_;
   std::uint64_t count_;
   std::uint64_t first_;
   // Chunks that are through each phase on this rank; all of them where it has no part in the phase.

@@ -23,11 +23,13 @@ namespace hvd {
 // stream.
 class ChunkStream {
  public:
-  ChunkStream(Transport& transport, const Members& members, ChunkBuffers& buffers, HostBells& bells)
+  ChunkStream(Transport& transport, const Members& members, ChunkBuffers& buffers, HostBells& bells,
+              const SharedArenas* arenas = nullptr)
       : transport_(transport),
         members_(members),
         buffers_(buffers),
         bells_(bells),
+        arenas_(arenas),
         everyone_(Participants::all(members.topology)),
         remote_(transport, members, stats_),
         local_ranks_(members.topology.ranks_on(members.topology.host())) {
@@ -42,6 +44,7 @@ class ChunkStream {
   const Participants& everyone() const { return everyone_; }
   Transport& transport() { return transport_; }
   ChunkBuffers& buffers() { return buffers_; }
+  const SharedArenas* arenas() const { return arenas_; }  // may be none
   RemoteChunks& remote() { return remote_; }
   DataStats& stats() { return stats_; }
   std::size_t chunk_bytes() const { return buffers_.plan().chunk_bytes; }
@@ -81,14 +84,18 @@ class ChunkStream {
   }
   // Something outside the chunks has been done for that member of this host.
   void ring(int rank) {
-    bells_.ring_others({&bell_numbers_[static_cast<std::size_t>(topology().local_rank_of(rank))], 1});
+    const int bell = bell_of(rank);
+    bells_.ring_others({&bell, 1});
   }
+  // That member's number among the ranks of this host in the world.
+  int bell_of(int rank) const { return bell_numbers_[static_cast<std::size_t>(topology().local_rank_of(rank))]; }
 
  private:
   Transport& transport_;
   const Members& members_;
   ChunkBuffers& buffers_;
   HostBells& bells_;
+  const SharedArenas* arenas_;
   Participants everyone_;
   DataStats stats_;
   RemoteChunks remote_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/copy.h"
+
 namespace hvd {
 
 template <typename Byte>
@@ -31,6 +33,13 @@ Byte* FusedView<Byte>::contiguous(std::size_t offset, std::size_t count) const {
   return offset + count <= piece.begin + piece.bytes ? piece.data + (offset - piece.begin) : nullptr;
 }
 
+template <typename Byte>
+std::span<Byte> FusedView<Byte>::run(std::size_t offset) const {
+  last_ = piece_at(offset);
+  const Piece& piece = pieces_[last_];
+  return {piece.data + (offset - piece.begin), piece.begin + piece.bytes - offset};
+}
+
 template class FusedView<const std::byte>;
 template class FusedView<std::byte>;
 
@@ -40,9 +49,13 @@ void FusedInput::read(std::size_t offset, std::span<std::byte> into) const {
   });
 }
 
-void FusedOutput::write(std::size_t offset, std::span<const std::byte> from) const {
+void FusedOutput::write(std::size_t offset, std::span<const std::byte> from, bool past_caches) const {
   for_each_part(offset, from.size(), [&](std::byte* memory, std::size_t count, std::size_t at) {
-    std::memcpy(memory, from.data() + at, count);
+    if (past_caches) {
+      cpu::copy_past_caches(memory, from.data() + at, count);
+    } else {
+      std::memcpy(memory, from.data() + at, count);
+    }
   });
 }
 

@@ -13,6 +13,13 @@ class FusedView {
  public:
   void append(Byte* data, std::size_t bytes);
   std::size_t bytes() const { return bytes_; }
+  template <typename Other>
+  bool same_memory(const FusedView<Other>& other) const {
+    return std::ranges::equal(pieces_, other.pieces_,
+                              [](const auto& a, const auto& b) { return a.data == b.data && a.bytes == b.bytes; });
+  }
+  // From there to the end of its piece.
+  std::span<Byte> run(std::size_t offset) const;
   // The memory itself when [offset, offset + count) lies within one piece, else nullptr.
   Byte* contiguous(std::size_t offset, std::size_t count) const;
   // Calls visit(memory, count, position within the range) for each part of the range.
@@ -29,6 +36,9 @@ class FusedView {
   }
 
  private:
+  template <typename Other>
+  friend class FusedView;
+
   struct Piece {
     Byte* data;
     std::size_t begin;  // position in the whole
@@ -49,7 +59,8 @@ class FusedInput : public FusedView<const std::byte> {
 
 class FusedOutput : public FusedView<std::byte> {
  public:
-  void write(std::size_t offset, std::span<const std::byte> from) const;
+  // `past_caches`: nobody looks at it before the batch is through, which the caches do not hold.
+  void write(std::size_t offset, std::span<const std::byte> from, bool past_caches = false) const;
 };
 
 }  // namespace hvd

@@ -10,8 +10,10 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 constexpr std::size_t count(int value) { return static_cast<std::size_t>(value); }
 
-// Order in memory: progress of all ranks, then `depth` times the buffers of a chunk.
-std::size_t counter_bytes(const ChunkPlan& plan) { return round_up(count(plan.ranks) * sizeof(ChunkProgress), page); }
+// Order in memory: progress of all ranks, `depth` times all ranks' origins, then `depth` times the buffers of a chunk.
+std::size_t counter_bytes(const ChunkPlan& plan) {
+  return round_up(count(plan.ranks) * (sizeof(ChunkProgress) + plan.depth * sizeof(ChunkOrigin)), page);
+}
 std::size_t buffers_per_chunk(int ranks, int hosts) { return count(ranks) + count(hosts) + 1; }
 
 }  // namespace
@@ -40,6 +42,11 @@ ChunkBuffers::ChunkBuffers(const ChunkPlan& plan, std::unique_ptr<SharedMemory> 
 std::byte* ChunkBuffers::buffer(std::uint64_t chunk, int index) {
   const std::size_t buffers = (chunk % plan_.depth) * buffers_per_chunk(plan_.ranks, plan_.hosts) + count(index);
   return base_ + counter_bytes(plan_) + buffers * plan_.chunk_bytes;
+}
+
+ChunkOrigin& ChunkBuffers::origin(std::uint64_t chunk, int rank) {
+  auto* origins = reinterpret_cast<ChunkOrigin*>(base_ + count(plan_.ranks) * sizeof(ChunkProgress));
+  return origins[(chunk % plan_.depth) * count(plan_.ranks) + count(rank)];
 }
 
 std::byte* ChunkBuffers::slot(std::uint64_t chunk, int rank) { return buffer(chunk, rank); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "shm/shared_arenas.h"
 #include "transport/transport.h"
 
 namespace hvd {
@@ -18,6 +19,16 @@ struct ChunkProgress {
   alignas(64) std::atomic<std::uint64_t> reduced{0};   // its slice of the result is there
   alignas(64) std::atomic<std::uint64_t> unpacked{0};  // it needs nothing of the chunk any more
   std::atomic<std::uint64_t> attached{0};              // it has the memory
+};
+
+// Where a rank's data of a chunk lies: in its slot, or where the pieces listed there say.
+struct ArenaPiece {
+  SharedArenas::Place place;
+  std::uint64_t bytes = 0;
+};
+struct alignas(64) ChunkOrigin {
+  std::uint32_t pieces = 0;  // 0: the slot holds the data
+  bool in_place = false;     // it wants the result there
 };
 
 // Sizes of one process set's chunk buffers on one host; equal on all its ranks.
@@ -48,6 +59,7 @@ class ChunkBuffers {
 
   ChunkProgress& progress(int rank) { return reinterpret_cast<ChunkProgress*>(base_)[rank]; }
 
+  ChunkOrigin& origin(std::uint64_t chunk, int rank);      // written by the rank before it has packed
   std::byte* slot(std::uint64_t chunk, int rank);          // the rank's packed data
   std::byte* host_partial(std::uint64_t chunk, int host);  // accumulators summed over one host
   std::byte* result(std::uint64_t chunk);                  // the reduced chunk

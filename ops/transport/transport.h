@@ -57,6 +57,7 @@ class Transport {
   // Memory that all ranks of this host which ask with the same key share; all ask for the same size and give the number
   // of those who will. Nobody waits: null when it is not there yet, then ask again later. The key, letters, digits and
   // dashes, must be unknown to other worlds on the machine; once all have the memory it may be used for another piece.
+  // Any thread.
   virtual std::unique_ptr<SharedMemory> try_share(const std::string& key, std::size_t bytes, int members_on_host) = 0;
 
   // Bulk data, of any size, 0 included, that both sides know. The buffer stays valid until the transfer is through or

@@ -278,6 +278,8 @@ void check_consistency(std::span<const ConstTensorView> tensors, std::span<const
   current()->check_consistency(tensors, names, set);
 }
 
+Arena make_arena(std::size_t bytes) { return current()->make_arena(bytes); }
+
 Stats stats() { return current()->stats(); }
 
 }  // namespace hvd

@@ -35,7 +35,7 @@ Coordinator::Coordinator(const Surroundings& surroundings, const std::string& wo
     : around_(surroundings),
       links_(around_.transport, around_.segment, around_.bells),
       plane_(
-          around_.transport, around_.bells, around_.observers, plane_options(around_.config, world),
+          around_.transport, around_.bells, around_.arenas, around_.observers, plane_options(around_.config, world),
           ProcessSets(around_.transport.topology().size(), around_.config.process_sets), std::move(world_memory),
           [this](const OperationPtr& operation, const std::optional<Failure>& failure) { finish(operation, failure); },
           [this](const ExecutableBatch& batch) { on_batch_done(batch); }),

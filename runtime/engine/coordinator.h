@@ -26,6 +26,7 @@ struct Surroundings {
   HostBells& bells;
   TensorTable& table;
   SharedSets& sets;
+  const SharedArenas& arenas;
   Observers& observers;
   const Logger& logger;
   const Config& config;

@@ -34,7 +34,7 @@ bool DataPlane::Lane::attach(DataPlane& plane) {
   auto memory = plane.transport_.try_share(memory_key, ChunkBuffers::bytes_for(plan), members.topology.local_size());
   if (memory == nullptr) return false;
   buffers = std::make_unique<ChunkBuffers>(plan, std::move(memory));
-  stream = std::make_unique<ChunkStream>(plane.transport_, members, *buffers, plane.bells_);
+  stream = std::make_unique<ChunkStream>(plane.transport_, members, *buffers, plane.bells_, &plane.arenas_);
   buffers->progress(members.topology.rank()).attached.store(1, std::memory_order_release);
   for (const int rank : stream->local_ranks()) stream->ring(rank);  // who came too early can go on
   return true;
@@ -64,11 +64,12 @@ std::optional<Executor::Stuck> DataPlane::Lane::oldest() const {
   return executor.oldest();
 }
 
-DataPlane::DataPlane(Transport& transport, HostBells& bells, Observers& observers, Options options,
-                     const ProcessSets& sets, std::unique_ptr<SharedMemory> world_memory,
+DataPlane::DataPlane(Transport& transport, HostBells& bells, const SharedArenas& arenas, Observers& observers,
+                     Options options, const ProcessSets& sets, std::unique_ptr<SharedMemory> world_memory,
                      Executor::OnFinished on_finished, Executor::OnBatchDone on_batch_done)
     : transport_(transport),
       bells_(bells),
+      arenas_(arenas),
       observers_(observers),
       options_(std::move(options)),
       on_finished_(std::move(on_finished)),
@@ -81,7 +82,7 @@ DataPlane::DataPlane(Transport& transport, HostBells& bells, Observers& observer
   for (const auto& [id, set] : sets.all()) add_lane(id, set.ranks, set.channel);
   Lane& world = *lanes_.at(0);
   world.buffers = std::make_unique<ChunkBuffers>(world.plan, std::move(world_memory));
-  world.stream = std::make_unique<ChunkStream>(transport_, world.members, *world.buffers, bells_);
+  world.stream = std::make_unique<ChunkStream>(transport_, world.members, *world.buffers, bells_, &arenas_);
 }
 
 std::size_t DataPlane::bytes_for_world(const Topology& world, std::size_t chunk_bytes) {

@@ -30,8 +30,8 @@ class DataPlane {
   };
 
   // `world_memory` has the size that bytes_for_world() says.
-  DataPlane(Transport& transport, HostBells& bells, Observers& observers, Options options, const ProcessSets& sets,
-            std::unique_ptr<SharedMemory> world_memory, Executor::OnFinished on_finished,
+  DataPlane(Transport& transport, HostBells& bells, const SharedArenas& arenas, Observers& observers, Options options,
+            const ProcessSets& sets, std::unique_ptr<SharedMemory> world_memory, Executor::OnFinished on_finished,
             Executor::OnBatchDone on_batch_done);
   static std::size_t bytes_for_world(const Topology& world, std::size_t chunk_bytes);
 
@@ -85,6 +85,7 @@ class DataPlane {
 
   Transport& transport_;
   HostBells& bells_;
+  const SharedArenas& arenas_;
   Observers& observers_;
   Options options_;
   Executor::OnFinished on_finished_;

@@ -92,26 +92,28 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
       look_limit_(choose_look_limit(topology_)),
       sets_(checked_sets(topology_, config_)),
+      arenas_(topology_.local_rank()),
       table_(sets_) {
-  const std::string world = agree_on_start(*transport_, config_, start_timeline());
+  world_ = agree_on_start(*transport_, config_, start_timeline());
   std::unique_ptr<SharedMemory> world_memory;
-  require_no_trouble(*transport_, config_, connect(world, world_memory));
+  require_no_trouble(*transport_, config_, connect(world_memory));
   coordinator_ = std::make_unique<Coordinator>(Surroundings{.transport = *transport_,
                                                             .segment = *segment_,
                                                             .bells = *bells_,
                                                             .table = table_,
                                                             .sets = sets_,
+                                                            .arenas = arenas_,
                                                             .observers = observers_,
                                                             .logger = logger_,
                                                             .config = config_},
-                                               world, std::move(world_memory));
+                                               world_, std::move(world_memory));
   thread_ = std::thread([this] { run(); });
 }
 
 Engine::~Engine() { leave("its runtime was destroyed"); }
 
 // Makes what the ranks of the host share. Returns what has gone wrong, or nothing.
-std::string Engine::connect(const std::string& world, std::unique_ptr<SharedMemory>& world_memory) {
+std::string Engine::connect(std::unique_ptr<SharedMemory>& world_memory) {
   try {
     const auto local_ranks = topology_.ranks_on(topology_.host());
     segment_ =
@@ -120,7 +122,7 @@ std::string Engine::connect(const std::string& world, std::unique_ptr<SharedMemo
         DataPlane::bytes_for_world(topology_, static_cast<std::size_t>(config_.chunk_bytes)), config_.start_timeout);
     bells_ = std::make_unique<HostBells>(*segment_, topology_);
     doorbell_ =
-        std::make_unique<Doorbell>(io_, world, topology_.rank(), std::vector(local_ranks.begin(), local_ranks.end()));
+        std::make_unique<Doorbell>(io_, world_, topology_.rank(), std::vector(local_ranks.begin(), local_ranks.end()));
     return {};
   } catch (const std::exception& error) {
     return error.what();
@@ -193,6 +195,33 @@ bool Engine::cancel(const OperationPtr& operation) {
     wait(operation, std::nullopt);
   }
   return operation->failure() && operation->failure()->code == ErrorCode::cancelled;
+}
+
+std::uint32_t Engine::next_arena() {
+  const std::uint32_t number = arena_count_.fetch_add(1);
+  if (number < SharedArenas::most) return number;
+  throw InvalidArgumentError(fmt::format("arena: there are {} already", SharedArenas::most));
+}
+
+std::span<std::byte> Engine::share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank) {
+  constexpr std::size_t page = 4096;
+  std::vector<std::size_t> begins{0};
+  for (const int rank : topology_.ranks_on(topology_.host())) {
+    const auto bytes = static_cast<std::size_t>(bytes_by_rank.at(static_cast<std::size_t>(rank)));
+    begins.push_back(begins.back() + (bytes + page - 1) / page * page);
+  }
+  const std::string key = fmt::format("{}-arena-{}-{}", world_, number, topology_.host());
+  const TimePoint last = after(Clock::now(), config_.start_timeout);
+  for (;;) {
+    {
+      const std::scoped_lock lock(end_mutex_);
+      if (coordinator_ == nullptr) throw ShutDownError("arena: the runtime has ended");
+      auto memory = transport_->try_share(key, std::max(begins.back(), page), topology_.local_size());
+      if (memory != nullptr) return arenas_.add(number, std::move(memory), std::move(begins));
+    }
+    if (Clock::now() >= last) throw StallError("arena: the other ranks of the host have not come for their memory");
+    std::this_thread::sleep_for(100us);
+  }
 }
 
 Stats Engine::stats() {

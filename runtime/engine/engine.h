@@ -21,6 +21,7 @@
 #include "engine/tensor_table.h"
 #include "observe/log.h"
 #include "shm/host_bells.h"
+#include "shm/shared_arenas.h"
 #include "transport/transport.h"
 #include "types/fork.h"
 
@@ -62,13 +63,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool wait(const OperationPtr& operation, std::optional<TimePoint> until);
   // Withdraws the operation unless it is under way; waits for the decision. True if it was withdrawn.
   bool cancel(const OperationPtr& operation);
+  // The next arena, equal on all ranks that make them in one order.
+  std::uint32_t next_arena();
+  // Its memory, of so many bytes by rank; returns this rank's part. Throws InternalError when there is no room for it.
+  std::span<std::byte> share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank);
   // Ends this rank's part, see Runtime::shutdown(); joins the coordinator thread.
   void leave(const std::string& reason) noexcept;
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
 
  private:
   std::string start_timeline();
-  std::string connect(const std::string& world, std::unique_ptr<SharedMemory>& world_memory);
+  std::string connect(std::unique_ptr<SharedMemory>& world_memory);
   void run();
   bool step() noexcept;
   void drive_for(PendingOperation& operation, std::optional<TimePoint> until);
@@ -90,12 +95,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Topology topology_;
   Logger logger_;
   const int look_limit_;
+  std::string world_;  // token that tells this world's memory from others'
   boost::asio::io_context io_{1};
   std::unique_ptr<Doorbell> doorbell_;
   std::unique_ptr<HostSegment> segment_;
   std::unique_ptr<HostBells> bells_;
   Observers observers_;
   SharedSets sets_;
+  SharedArenas arenas_;
+  std::atomic<std::uint32_t> arena_count_{0};
   TensorTable table_;
   std::unique_ptr<Coordinator> coordinator_;
   ProgressToken token_;

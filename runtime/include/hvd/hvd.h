@@ -105,6 +105,8 @@ HVD_API int join(const JoinOptions& options = {});
 HVD_API void check_consistency(std::span<const ConstTensorView> tensors, std::span<const std::string> names = {},
                                ProcessSet set = {});
 
+HVD_API Arena make_arena(std::size_t bytes);
+
 HVD_API Stats stats();
 
 // Vectors and spans are one-dimensional tensors. (Inline always: CheckLevel::comm compares where the program calls

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <hvd/arena.h>
 #include <hvd/config.h>
 #include <hvd/error.h>
 #include <hvd/export.h>
@@ -155,6 +156,11 @@ class HVD_API Runtime {
   // first tensor that differs, with the ranks and digests. `names` are for that text, one for each tensor, or none.
   void check_consistency(std::span<const ConstTensorView> tensors, std::span<const std::string> names = {},
                          ProcessSet set = {});
+
+  // Makes memory, zero-filled, whose tensors are allreduced where they lie. Collective over all ranks, which call it in
+  // one order; `bytes` may differ by rank. Throws InvalidArgumentError on all ranks when one has no room for it. A
+  // runtime makes at most 256.
+  Arena make_arena(std::size_t bytes);
 
   // What has been counted so far on this rank.
   Stats stats() const;
