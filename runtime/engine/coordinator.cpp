@@ -5,6 +5,7 @@
 #include <hvd/error.h>
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace hvd::detail {
 
@@ -38,7 +39,7 @@ Coordinator::Coordinator(const Surroundings& surroundings, const std::string& wo
           around_.transport, around_.bells, around_.arenas, around_.observers, plane_options(around_.config, world),
           ProcessSets(around_.transport.topology().size(), around_.config.process_sets), std::move(world_memory),
           [this](const OperationPtr& operation, const std::optional<Failure>& failure) { finish(operation, failure); },
-          [this](const ExecutableBatch& batch) { on_batch_done(batch); }),
+          [this](const ExecutableBatch& batch, bool failed) { on_batch_done(batch, failed); }),
       reporter_(around_.transport.topology().rank(),
                 ProcessSets(around_.transport.topology().size(), around_.config.process_sets)) {
   const Topology& topology = around_.transport.topology();
@@ -54,7 +55,7 @@ bool Coordinator::step(TimePoint now) {
   bool moved = take_news();
   moved = (arbiter_ ? negotiate_as_root(now) : negotiate_with_root(now)) || moved;
   moved = plane_.step(now) || moved;
-  if (look_for_stall(now)) return true;
+  if (std::exchange(last_look_, now) != now && look_at_clocks(now)) return true;
   if (stopping_ && (plane_.idle() || stopping_->abandon)) {
     stop({stopping_->code, stopping_->reason});
     moved = true;
@@ -102,11 +103,6 @@ bool Coordinator::negotiate_as_root(TimePoint now) {
     arbiter_->accept(message->sender, decode_report(message->bytes), now);
     moved = true;
   }
-  if (const auto due = arbiter_->deadline(); due && now >= *due) arbiter_->tick(now);
-  for (const std::string& warning : arbiter_->take_warnings()) {
-    around_.logger.warning("stall: {}", warning);
-    if (around_.config.on_stall) around_.config.on_stall(warning);
-  }
   Plan plan = arbiter_->take_plan();
   if (plan.empty()) return moved;
   send_plan(plan);
@@ -150,6 +146,8 @@ void Coordinator::apply(Plan plan, TimePoint now) {
     count(batch);
     plane_.enqueue(std::move(batch), now);
   }
+  counts_.operations_failed += outcome.failures.size();
+  if (!outcome.failures.empty()) publish();
   for (const auto& [slot, failure] : outcome.failures) finish(by_slot_[slot], failure);
   if (outcome.stop) stopping_ = std::move(outcome.stop);
 }
@@ -183,8 +181,11 @@ ExecutableBatch Coordinator::take_on(Reporter::Work& work) {
   return batch;
 }
 
-void Coordinator::on_batch_done(const ExecutableBatch& batch) {
-  if (batch.operations.front()->absent) publish();  // nobody finishes
+void Coordinator::on_batch_done(const ExecutableBatch& batch, bool failed) {
+  const auto own = static_cast<std::uint64_t>(
+      std::ranges::count(batch.operations, false, [](const OperationPtr& operation) { return operation->absent; }));
+  (failed ? counts_.operations_failed : counts_.operations_done) += own;
+  publish();
   if (arbiter_ && batch.request().operation != Operation::send_recv) arbiter_->on_batch_done(batch.process_set);
 }
 
@@ -193,8 +194,10 @@ void Coordinator::finish(const OperationPtr& operation, const std::optional<Fail
   const OperationPtr finished = around_.table.release(operation->slot);
   by_slot_[finished->slot] = nullptr;
   --in_flight_;
-  ++(failure ? counts_.operations_failed : counts_.operations_done);
-  publish();
+  if (finished->request.changes_process_sets() && !failure) {  // by no batch
+    ++counts_.operations_done;
+    publish();
+  }
   around_.observers.tell(failure ? Stage::failed : Stage::done, *finished,
                          failure ? failure->text : std::string_view{});
   const bool unseen = failure && failure->code == ErrorCode::stalled && finished->waiters.load() == 0;
@@ -206,18 +209,27 @@ void Coordinator::finish(const OperationPtr& operation, const std::optional<Fail
   finished->finish(failure);
 }
 
-bool Coordinator::look_for_stall(TimePoint now) {
+// Not at every step: who spins steps far more often than these can have changed. True when the runtime has ended.
+bool Coordinator::look_at_clocks(TimePoint now) {
+  if (arbiter_) {
+    if (const auto due = arbiter_->deadline(); due && now >= *due) arbiter_->tick(now);
+    for (const std::string& warning : arbiter_->take_warnings()) report_stall(warning);
+  }
   const auto due = plane_.deadline();
   if (!due || now < *due) return false;
   const auto stall = plane_.look_for_stall(now);
   if (!stall) return false;
   if (!stall->is_fatal) {
-    around_.logger.warning("stall: {}", stall->report);
-    if (around_.config.on_stall) around_.config.on_stall(stall->report);
+    report_stall(stall->report);
     return false;
   }
   break_off({ErrorCode::stalled, stall->report});
   return true;
+}
+
+void Coordinator::report_stall(const std::string& text) {
+  around_.logger.warning("stall: {}", text);
+  if (around_.config.on_stall) around_.config.on_stall(text);
 }
 
 // The others must still hear the last words; a rank that reads no more is not waited for without a bound.

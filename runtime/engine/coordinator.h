@@ -39,7 +39,8 @@ class Coordinator {
   // `world`: the token that tells this world from others.
   Coordinator(const Surroundings& surroundings, const std::string& world, std::unique_ptr<SharedMemory> world_memory);
 
-  // True when something moved: call again before sleeping.
+  // True when something moved: call again before sleeping. The clock may be read now and then only: what depends on it
+  // is looked at when `now` has changed.
   bool step(TimePoint now);
   // Something of this rank is under way, so its peers' progress matters.
   bool busy() const;
@@ -66,11 +67,12 @@ class Coordinator {
   void send_plan(const Plan& plan);
   void apply(Plan plan, TimePoint now);
   ExecutableBatch take_on(Reporter::Work& work);
-  bool look_for_stall(TimePoint now);
+  bool look_at_clocks(TimePoint now);
+  void report_stall(const std::string& text);
   bool flush(TimePoint now);
   void stop(const Failure& cause);
   void finish(const OperationPtr& operation, const std::optional<Failure>& failure);
-  void on_batch_done(const ExecutableBatch& batch);
+  void on_batch_done(const ExecutableBatch& batch, bool failed);
   void count(const ExecutableBatch& batch);
   void publish();
 
@@ -82,6 +84,7 @@ class Coordinator {
   std::vector<OperationPtr> by_slot_;
   TensorTable::News news_;
   std::size_t in_flight_ = 0;  // taken and not finished
+  TimePoint last_look_;        // at what depends on the clock
   std::optional<Stop> stopping_;
   bool over_ = false;     // nothing is in flight any more, and nothing comes
   bool stopped_ = false;  // nor is there anything left to say

@@ -31,6 +31,9 @@ constexpr int looks_before_ringing = 100;
 constexpr int yields_for_remote_news = 100;
 constexpr auto longest_sleep = 1s;
 
+// Reading the clock takes as long as a look at everything that may have changed.
+constexpr int steps_per_clock = 31;
+
 // How often the coordinator thread looks for messages from other hosts, which wake nobody: with operations in flight,
 // with none, and when nothing has come for a while.
 constexpr auto busy_poll = 100us;
@@ -167,9 +170,9 @@ bool Engine::wait(const OperationPtr& operation, std::optional<TimePoint> until)
   const Caller waiter(operation->waiters);
   // A wait without a bound is told to the root when it has become long, once.
   bool tell = !until && topology_.size() > 1;
-  const TimePoint blocked_at = Clock::now() + blocked_after;
-  while (!operation->done()) {
-    const TimePoint now = Clock::now();
+  TimePoint now = Clock::now();
+  const TimePoint blocked_at = now + blocked_after;
+  for (; !operation->done(); now = Clock::now()) {
     if (until && now >= *until) return false;
     if (tell && now >= blocked_at) {
       table_.tell_blocked(operation);
@@ -231,13 +234,14 @@ Stats Engine::stats() {
 
 void Engine::drive_for(PendingOperation& operation, std::optional<TimePoint> until) {
   bells_->mine().awake();
+  steps_to_clock_ = 0;
   int looks = 0;
   while (!operation.done() && !coordinator_->stopped()) {
     if (step()) {
       looks = 0;
       continue;
     }
-    if (until && Clock::now() >= *until) return;
+    if (until && now_ >= *until) return;
     if (look_again(looks, look_limit_)) continue;
     ring_sleepers();
     const std::uint32_t seen = bells_->mine().announce(Bell::Sleeper::futex);
@@ -247,6 +251,7 @@ void Engine::drive_for(PendingOperation& operation, std::optional<TimePoint> unt
       bells_->mine().sleep_on_futex(seen, wake - now);
     }
     bells_->mine().awake();
+    steps_to_clock_ = 0;
     looks = 0;
   }
 }
@@ -254,6 +259,7 @@ void Engine::drive_for(PendingOperation& operation, std::optional<TimePoint> unt
 // Until there is nothing to do, for this thread, before something new comes; returns when to look anyway.
 TimePoint Engine::drive_in_background() {
   bells_->mine().awake();
+  steps_to_clock_ = 0;
   int looks = 0;
   while (!coordinator_->stopped()) {
     if (step()) {
@@ -283,9 +289,12 @@ Bell::Sleeper Engine::sleeper() const { return coordinator_->busy() ? Bell::Slee
 bool Engine::step() noexcept {
   try {
     if (deserted_.load(std::memory_order_acquire)) throw ShutDownError("shutdown: the other ranks do not answer");
-    const TimePoint now = Clock::now();
-    if (!coordinator_->step(now)) return false;
-    last_news_ = now;
+    if (steps_to_clock_-- == 0) {
+      now_ = Clock::now();
+      steps_to_clock_ = steps_per_clock;
+    }
+    if (!coordinator_->step(now_)) return false;
+    last_news_ = now_;
     return true;
   } catch (const Error& error) {
     coordinator_->break_off({error.code(), error.what()});

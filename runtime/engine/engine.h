@@ -107,7 +107,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TensorTable table_;
   std::unique_ptr<Coordinator> coordinator_;
   ProgressToken token_;
-  TimePoint last_news_{};        // when step() moved something; progress token
+  TimePoint now_{};              // as last read; progress token, as the next two
+  int steps_to_clock_ = 0;       // until it is read again
+  TimePoint last_news_{};        // when step() moved something
   std::atomic<int> callers_{0};  // threads inside submit() and wait()
   std::atomic<bool> ended_{false};
   std::atomic<bool> deserted_{false};  // the other ranks do not answer: leave without them

@@ -53,7 +53,7 @@ void Executor::finish(Running running) {
   const std::optional<Failure> failure = running.collective->failure();
   running.collective.reset();
   // Before the waiters go on: what they submit next is planned with this batch out of the way.
-  on_batch_done_(running.batch);
+  on_batch_done_(running.batch, failure.has_value());
   for (const auto& operation : running.batch.operations) {
     if (!failure) {
       on_finished_(operation, std::nullopt);

@@ -22,7 +22,7 @@ class Executor {
   using Launch = std::function<std::unique_ptr<Collective>(ExecutableBatch& batch)>;
   // Its data is there, or a failure that all ranks have alike.
   using OnFinished = std::function<void(const OperationPtr& operation, const std::optional<Failure>& failure)>;
-  using OnBatchDone = std::function<void(const ExecutableBatch& batch)>;
+  using OnBatchDone = std::function<void(const ExecutableBatch& batch, bool failed)>;
 
   Executor(Order order, Observers& observers, Launch launch, OnFinished on_finished, OnBatchDone on_batch_done);
 

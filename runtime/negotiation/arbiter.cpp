@@ -36,6 +36,7 @@ Arbiter::Arbiter(int size, const Options& options, ProcessSets sets)
       waited_for_(static_cast<std::size_t>(size)) {}
 
 void Arbiter::accept(int rank, Report report, TimePoint now) {
+  has_news_ = true;
   for (Ready& ready : report.ready) on_ready(rank, ready, now);
   for (const Reference& reference : report.withdrawn) on_withdrawn(rank, reference);
   for (const Reference& reference : report.blocked) {

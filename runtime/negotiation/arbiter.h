@@ -117,6 +117,7 @@ class Arbiter {
   std::uint64_t next_plan_ = 1;
   std::uint64_t next_batch_ = 1;
   std::map<std::uint32_t, int> in_flight_;  // by process set
+  bool has_news_ = false;                   // since the last plan, or that one was not empty
   bool stopped_ = false;
   bool abandoned_ = false;
 };

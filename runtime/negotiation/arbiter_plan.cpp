@@ -29,6 +29,7 @@ std::int64_t batch_bytes(const OperationState& state, const Request& request) {
 
 Plan Arbiter::take_plan() {
   Plan plan;
+  if (!std::exchange(has_news_, false)) return plan;  // the usual answer: asked whenever somebody looks
   const auto urgent = std::ranges::find_if(left_, [](const auto& left) { return left.second.at_once; });
   const bool abandon = urgent != left_.end();
   if (stopped_ && (abandoned_ || !abandon)) return plan;
@@ -54,7 +55,10 @@ Plan Arbiter::take_plan() {
     stopped_ = true;
     abandoned_ = abandon;
   }
-  if (!plan.empty()) plan.number = next_plan_++;
+  if (!plan.empty()) {
+    plan.number = next_plan_++;
+    has_news_ = true;
+  }
   return plan;
 }
 
@@ -64,6 +68,7 @@ bool Arbiter::lacks_ranks(const std::vector<std::uint32_t>& ids) const {
 }
 
 void Arbiter::on_batch_done(std::uint32_t process_set) {
+  has_news_ = true;
   const auto set = in_flight_.find(process_set);
   if (set != in_flight_.end()) --set->second;  // else it has been removed meanwhile
 }

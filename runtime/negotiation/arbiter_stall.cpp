@@ -29,6 +29,7 @@ std::optional<TimePoint> Arbiter::expiry(const OperationState& state) const {
 }
 
 void Arbiter::tick(TimePoint now) {
+  has_news_ = true;
   if (stall_clock_.due(oldest(), now)) warnings_.push_back(describe_stall(all_waiting(), now));
   if (doomed_ && now >= doomed_->at) fail_doomed();
   if (next_expiry_ && now >= *next_expiry_) fail_overdue(now);
