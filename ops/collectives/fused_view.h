@@ -11,6 +11,7 @@ namespace hvd {
 template <typename Byte>  // std::byte or const std::byte
 class FusedView {
  public:
+  void reserve(std::size_t pieces) { pieces_.reserve(pieces); }
   void append(Byte* data, std::size_t bytes);
   std::size_t bytes() const { return bytes_; }
   template <typename Other>

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "api/call_site.h"
+#include "engine/operation_pool.h"
 #include "negotiation/rank_groups.h"
 #include "types/dtype_rules.h"
 
@@ -12,7 +13,7 @@ namespace hvd::detail {
 
 RequestBuilder::RequestBuilder(const CallContext& context, Operation kind, std::string_view name, ProcessSet set,
                                Timeout timeout)
-    : context_(context), operation_(std::make_shared<PendingOperation>()) {
+    : context_(context), operation_(take_operation()) {
   Request& request = operation_->request;
   request.operation = kind;
   if (name.size() > max_name_bytes) fail("the name has {} bytes, at most {} are allowed", name.size(), max_name_bytes);

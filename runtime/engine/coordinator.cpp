@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "engine/operation_pool.h"
+
 namespace hvd::detail {
 
 namespace {
@@ -159,9 +161,11 @@ ExecutableBatch Coordinator::take_on(Reporter::Work& work) {
                         .change = std::move(work.change),
                         .operations = {},
                         .extents = {}};
+  batch.operations.reserve(work.entries.size());
+  batch.extents.reserve(work.entries.size());
   for (Reporter::Entry& entry : work.entries) {
     if (entry.absent != nullptr) {
-      batch.operations.push_back(std::make_shared<PendingOperation>());
+      batch.operations.push_back(take_operation());
       batch.operations.back()->request = *entry.absent;
       batch.operations.back()->absent = true;
     } else {

@@ -37,6 +37,7 @@ std::size_t FusedBatch::bytes() const {
 
 FusedInput FusedBatch::inputs() const {
   FusedInput fused;
+  fused.reserve(batch_.operations.size());
   if (absent()) return fused;
   for_each([&](std::size_t, const PendingOperation& operation, std::size_t k) {
     fused.append(static_cast<const std::byte*>(operation.memory[k].input),
@@ -47,6 +48,7 @@ FusedInput FusedBatch::inputs() const {
 
 FusedOutput FusedBatch::outputs() const {
   FusedOutput fused;
+  fused.reserve(batch_.operations.size());
   if (absent()) return fused;
   for_each([&](std::size_t, const PendingOperation& operation, std::size_t k) {
     fused.append(static_cast<std::byte*>(operation.memory[k].output),
@@ -57,6 +59,7 @@ FusedOutput FusedBatch::outputs() const {
 
 FusedOutput FusedBatch::results() const {
   FusedOutput fused;
+  fused.reserve(batch_.operations.size());
   for_each([&](std::size_t, PendingOperation& operation, std::size_t k) {
     Tensor& result = operation.results[k];
     fused.append(static_cast<std::byte*>(result.data()), result.view().bytes());

@@ -44,6 +44,23 @@ class PendingOperation {
   std::chrono::steady_clock::time_point submitted;
   std::shared_ptr<Engine> engine;  // outlives the runtime as long as somebody may wait
 
+  // As new, but for the memory of its lists.
+  void clear() {
+    request.clear();
+    fingerprint = number = batch = 0;
+    memory.clear();
+    extents.clear();
+    results.clear();
+    received_splits.clear();
+    answer = 0;
+    absent = false;
+    slot = 0;
+    engine.reset();
+    waiters.store(0, std::memory_order_relaxed);
+    state_.store(pending, std::memory_order_relaxed);
+    failure_.reset();
+  }
+
   bool done() const { return state_.load() == done_state; }
   const std::optional<Failure>& failure() const { return failure_; }  // once done
 

@@ -31,14 +31,15 @@ void TensorTable::News::clear() {
 void TensorTable::admit(const OperationPtr& operation) {
   Request& request = operation->request;
   const bool unnamed = request.name.empty();
-  std::string key = unnamed ? "" : key_of(request);
+  static thread_local std::string key;  // its memory serves again
+  if (!unnamed) write_key(request, key);
   const std::scoped_lock lock(mutex_);
   if (closed_) throw_failure({closed_->code, fmt::format("{}: {}", title(request), closed_->text)});
   if (unseen_) throw_failure(*std::exchange(unseen_, std::nullopt));
   refuse_if_joined(request);
   if (unnamed) {
     name(request);
-    key = key_of(request);
+    write_key(request, key);
   }
   const std::uint32_t number = slot_for(key);
   Slot& slot = slots_[number];

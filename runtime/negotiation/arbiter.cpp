@@ -41,7 +41,7 @@ void Arbiter::accept(int rank, Report report, TimePoint now) {
   for (const Reference& reference : report.withdrawn) on_withdrawn(rank, reference);
   for (const Reference& reference : report.blocked) {
     const std::uint32_t id = find(reference);
-    if (id != 0 && ids_[id].has_reported(rank) && waiting_.contains(ids_[id].ticket)) blocked_.emplace(rank, id);
+    if (id != 0 && ids_[id].has_reported(rank) && waiting_.contains(id)) blocked_.emplace(rank, id);
   }
   if (!report.blocked.empty()) look_for_deadlock(now);
   ids_.on_seen(rank, report.plans_seen);
@@ -68,8 +68,7 @@ void Arbiter::on_ready(int rank, Ready& ready, TimePoint now) {
   if (state.count == 0) {
     ids_.start_use(id);
     state.since = state.lacks_one_since = now;
-    state.ticket = next_ticket_++;
-    waiting_.emplace(state.ticket, id);
+    waiting_.push_back(id);
     const auto limit = expiry(state);
     if (limit) next_expiry_ = next_expiry_ ? std::min(*next_expiry_, *limit) : *limit;
   }
@@ -137,7 +136,7 @@ std::uint32_t Arbiter::find(const Reference& reference) const {
 
 void Arbiter::on_withdrawn(int rank, const Reference& reference) {
   const std::uint32_t id = find(reference);
-  if (id == 0 || !ids_[id].has_reported(rank) || !waiting_.contains(ids_[id].ticket)) return;  // under way by now
+  if (id == 0 || !ids_[id].has_reported(rank) || !waiting_.contains(id)) return;  // under way by now
   fail(id, {rank}, ErrorCode::cancelled, fmt::format("{}: cancelled", title(ids_[id])));
 }
 
@@ -166,9 +165,9 @@ void Arbiter::settle(std::uint32_t id, int rank, TimePoint now) {
 void Arbiter::on_joined(int rank, TimePoint now) {
   ++join_count_;
   const auto snapshot = waiting_;
-  for (const auto& [ticket, id] : snapshot) {
+  for (const std::uint32_t id : snapshot) {
     const OperationState& state = ids_[id];
-    if (!waiting_.contains(ticket) || !position_in(state.participants, rank) || state.has_reported(rank)) continue;
+    if (!waiting_.contains(id) || !position_in(state.participants, rank) || state.has_reported(rank)) continue;
     settle(id, rank, now);
   }
 }
@@ -255,7 +254,7 @@ std::optional<std::string> Arbiter::problem_with_absent(const OperationState& st
 }
 
 void Arbiter::end_wait(std::uint32_t id) {
-  waiting_.erase(ids_[id].ticket);
+  waiting_.erase(id);
   std::erase_if(blocked_, [&](const auto& blocked) { return blocked.second == id; });
 }
 
@@ -294,8 +293,8 @@ void Arbiter::fail_join(int rank, std::uint32_t process_set, const std::string& 
 void Arbiter::on_leave(int rank, const Leave& leave) {
   left_.insert_or_assign(rank, leave);
   const auto snapshot = waiting_;
-  for (const auto& [ticket, id] : snapshot) {
-    if (!waiting_.contains(ticket) || fail_if_a_rank_has_left(id) || !leave.at_once) continue;
+  for (const std::uint32_t id : snapshot) {
+    if (!waiting_.contains(id) || fail_if_a_rank_has_left(id) || !leave.at_once) continue;
     fail(id, leave.code, fmt::format("{}: rank {} has left: {}", title(ids_[id]), rank, leave.reason));
   }
 }

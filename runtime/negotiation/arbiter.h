@@ -95,8 +95,7 @@ class Arbiter {
   ProcessSets sets_;
   OperationIds ids_;
   StallClock stall_clock_;
-  std::map<std::uint64_t, std::uint32_t> waiting_;  // order of first report -> id
-  std::uint64_t next_ticket_ = 1;
+  IdList waiting_;                                                // in the order of the first reports
   std::map<std::uint32_t, std::vector<std::uint32_t>> complete_;  // by process set
   std::vector<std::uint32_t> pairs_;                              // complete, point to point
   std::vector<std::uint32_t> changes_;                            // complete, of process sets

@@ -84,6 +84,7 @@ void Arbiter::plan_failures(Plan& plan) {
 void Arbiter::plan_set(Plan& plan, std::uint32_t process_set) {
   const std::vector<std::uint32_t> ids = std::exchange(complete_[process_set], {});
   std::vector<Fusable> operations;
+  operations.reserve(ids.size());
   for (const std::uint32_t id : ids) {
     const Request& request = ids_[id].request();
     operations.push_back({.request = &request, .bytes = batch_bytes(ids_[id], request), .absent = ids_[id].absent});
@@ -94,6 +95,7 @@ void Arbiter::plan_set(Plan& plan, std::uint32_t process_set) {
     Batch batch{
         .number = next_batch_++, .process_set = process_set, .pair = {}, .absent = {}, .change = {}, .entries = {}};
     batch.absent = ids_[ids[members.front()]].absent;
+    batch.entries.reserve(members.size());
     for (const std::size_t member : members) add_entry(plan, batch, ids[member]);
     plan.batches.push_back(std::move(batch));
     if (root_takes_part) ++in_flight_[process_set];
@@ -138,7 +140,7 @@ void Arbiter::plan_change(Plan& plan, std::uint32_t id) {
     if (!complete_[set].empty()) plan_set(plan, set);
     batch.change->id = set;
     const auto snapshot = waiting_;
-    for (const auto& [ticket, other] : snapshot) {
+    for (const std::uint32_t other : snapshot) {
       if (ids_[other].process_set != set) continue;
       fail(other, ErrorCode::invalid_argument, title(ids_[other]) + ": the process set has been removed");
     }

@@ -38,7 +38,7 @@ void Arbiter::tick(TimePoint now) {
 void Arbiter::fail_overdue(TimePoint now) {
   std::vector<std::uint32_t> overdue;
   next_expiry_.reset();
-  for (const auto& [ticket, id] : waiting_) {
+  for (const std::uint32_t id : waiting_) {
     const auto limit = expiry(ids_[id]);
     if (!limit) continue;
     if (now >= *limit) {
@@ -116,17 +116,17 @@ WaitingTensor Arbiter::waiting(std::uint32_t id) const {
 // Oldest first. A join waits by its nature, and for as long as the others have data: joins come last.
 std::vector<WaitingTensor> Arbiter::all_waiting() const {
   std::vector<WaitingTensor> result;
-  for (const auto& [ticket, id] : waiting_) result.push_back(waiting(id));
+  for (const std::uint32_t id : waiting_) result.push_back(waiting(id));
   std::stable_partition(result.begin(), result.end(),
                         [](const auto& w) { return w.request.operation != Operation::join; });
   return result;
 }
 
 std::optional<TimePoint> Arbiter::oldest() const {
-  const auto first = std::ranges::find_if(
-      waiting_, [this](const auto& waiting) { return ids_[waiting.second].request().operation != Operation::join; });
-  if (first == waiting_.end()) return std::nullopt;
-  return ids_[first->second].since;
+  for (const std::uint32_t id : waiting_) {
+    if (ids_[id].request().operation != Operation::join) return ids_[id].since;
+  }
+  return std::nullopt;
 }
 
 }  // namespace hvd

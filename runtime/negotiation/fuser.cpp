@@ -33,7 +33,9 @@ std::vector<std::vector<std::size_t>> fuse(const std::vector<Fusable>& operation
   std::vector<bool> taken(operations.size(), false);
   for (std::size_t first = 0; first < operations.size(); ++first) {
     if (taken[first]) continue;
-    std::vector<std::size_t> batch{first};
+    std::vector<std::size_t> batch;
+    batch.reserve(operations.size() - first);
+    batch.push_back(first);
     std::int64_t bytes = operations[first].bytes;
     for (std::size_t next = first + 1; next < operations.size() && bytes < threshold; ++next) {
       if (taken[next] || !may_fuse(operations[first], operations[next])) continue;

@@ -122,7 +122,7 @@ Batch get_batch(WireReader& in) {
 }  // namespace
 
 Bytes encode(const Report& report) {
-  WireWriter out;
+  WireWriter out(64 + 32 * report.ready.size());
   out.put_list(report.ready, [&](const Ready& ready) {
     out.put(ready.id);
     out.put(ready.fingerprint);
@@ -167,7 +167,9 @@ Report decode_report(BytesView bytes) {
 }
 
 Bytes encode(const Plan& plan) {
-  WireWriter out;
+  std::size_t entries = 0;
+  for (const Batch& batch : plan.batches) entries += batch.entries.size();
+  WireWriter out(128 * (1 + plan.batches.size()) + 16 * entries);
   out.put(plan.number);
   out.put_list(plan.evicted, [&](std::uint32_t id) { out.put(id); });
   out.put_list(plan.names, [&](const Naming& naming) {

@@ -52,26 +52,16 @@ std::uint32_t OperationIds::add(OperationState state) {
   return id;
 }
 
-void OperationIds::end_use(std::uint32_t id) {
-  states_[id].ticket = next_use_++;
-  idle_.emplace(states_[id].ticket, id);
-}
-
-bool OperationIds::is_idle(std::uint32_t id) const {
-  const auto found = idle_.find(states_[id].ticket);
-  return found != idle_.end() && found->second == id;
-}
-
 void OperationIds::retire(std::uint32_t id) { retired_.push_back(id); }
 
 void OperationIds::retire_set(std::uint32_t process_set) {
-  for (const auto& [ticket, id] : idle_) {
+  for (const std::uint32_t id : idle_) {
     if (states_[id].process_set == process_set) retired_.push_back(id);
   }
 }
 
 void OperationIds::evict(std::uint32_t id, std::uint64_t plan, std::vector<std::uint32_t>& evicted) {
-  idle_.erase(states_[id].ticket);
+  idle_.erase(id);
   id_of_.erase(states_[id].key);
   states_[id].evicted_by = plan;
   evicted.push_back(id);
@@ -81,13 +71,13 @@ void OperationIds::evict(std::uint32_t id, std::uint64_t plan, std::vector<std::
 std::vector<std::uint32_t> OperationIds::evict(std::uint64_t plan) {
   std::vector<std::uint32_t> evicted;
   for (const std::uint32_t id : std::exchange(retired_, {})) {
-    if (is_idle(id)) evict(id, plan, evicted);
+    if (idle_.contains(id)) evict(id, plan, evicted);
   }
   if (id_of_.size() <= capacity_) return evicted;
   // An eighth at a time: each time costs a report of every rank.
   const std::size_t target = capacity_ - capacity_ / 8;
   while (id_of_.size() > target && !idle_.empty()) {
-    evict(idle_.begin()->second, plan, evicted);
+    evict(*idle_.begin(), plan, evicted);
   }
   return evicted;
 }

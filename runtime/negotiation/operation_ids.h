@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "negotiation/id_list.h"
 #include "negotiation/request.h"
 #include "negotiation/stall.h"
 
@@ -30,7 +30,6 @@ struct OperationState {
   std::vector<int> absent;       // once complete: ranks that take part by having joined
   TimePoint since;               // first report
   TimePoint lacks_one_since;     // all but one have reported
-  std::uint64_t ticket = 0;      // place in the order of waiting, or of being idle
   std::uint64_t evicted_by = 0;  // number of the plan that told so; 0: lives
 
   bool has_reported(int rank) const;
@@ -56,8 +55,8 @@ class OperationIds {
   bool valid(std::uint32_t id) const { return id > 0 && id < states_.size() && !states_[id].key.empty(); }
   std::uint32_t add(OperationState state);
 
-  void start_use(std::uint32_t id) { idle_.erase(states_[id].ticket); }
-  void end_use(std::uint32_t id);
+  void start_use(std::uint32_t id) { idle_.erase(id); }
+  void end_use(std::uint32_t id) { idle_.push_back(id); }
 
   // Its key will not come again: is evicted next, if idle.
   void retire(std::uint32_t id);
@@ -70,7 +69,6 @@ class OperationIds {
   void on_seen(int rank, std::uint64_t plan);
 
  private:
-  bool is_idle(std::uint32_t id) const;
   void evict(std::uint32_t id, std::uint64_t plan, std::vector<std::uint32_t>& evicted);
 
   std::size_t capacity_;
@@ -79,9 +77,8 @@ class OperationIds {
   std::unordered_map<std::string, std::uint32_t> id_of_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> retired_;
-  std::deque<std::uint32_t> evicted_;            // in order
-  std::map<std::uint64_t, std::uint32_t> idle_;  // least recently used first
-  std::uint64_t next_use_ = 1;
+  std::deque<std::uint32_t> evicted_;  // in order
+  IdList idle_;                        // least recently used first
 };
 
 }  // namespace hvd

@@ -54,6 +54,7 @@ bool Reporter::has_news() const {
 Report Reporter::take_report() {
   acknowledges_ = false;
   Report report = std::exchange(news_, {});
+  news_.ready.reserve(report.ready.size());  // as much again, likely
   for (const std::uint32_t slot : std::exchange(withdrawn_, {})) report.withdrawn.push_back(reference(slot));
   for (const std::uint32_t slot : std::exchange(blocked_, {})) report.blocked.push_back(reference(slot));
   news_.plans_seen = report.plans_seen;
@@ -135,6 +136,7 @@ std::optional<Reporter::Work> Reporter::take_on(Batch& batch) {
     }
     work.change = std::move(batch.change);
   }
+  work.entries.reserve(batch.entries.size());
   for (BatchEntry& entry : batch.entries) {
     const auto slot = find(entry.id);
     const auto description = described_.find(entry.id);

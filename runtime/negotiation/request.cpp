@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
+#include <utility>
 
 #include "types/digest.h"
 
@@ -21,16 +23,42 @@ std::int64_t Request::bytes() const {
   return total;
 }
 
-std::string key_of(const Request& r) {
-  if (r.operation == Operation::send_recv) return fmt::format("{}/{}>{}:{}", r.process_set, r.root, r.peer, r.name);
-  // Names are the user's, these are not: an allreduce named like a list of ranks is something else.
-  if (r.operation == Operation::add_process_set) return fmt::format("+:{}", r.name);
-  if (r.operation == Operation::remove_process_set) return fmt::format("-:{}", r.name);
-  if (r.operation == Operation::join) return fmt::format("{}|join", r.process_set);
-  std::string key = std::to_string(r.process_set);  // the usual case, on the way of every submission
-  key.reserve(key.size() + 1 + r.name.size());
-  key += ':';
-  return key += r.name;
+void Request::clear() {
+  Request fresh;
+  fresh.name.swap(name);
+  fresh.tensors.swap(tensors);
+  fresh.name.clear();
+  fresh.tensors.clear();
+  *this = std::move(fresh);
+}
+
+std::string key_of(const Request& request) {
+  std::string key;
+  write_key(request, key);
+  return key;
+}
+
+void write_key(const Request& r, std::string& key) {
+  key.clear();
+  const auto out = std::back_inserter(key);
+  switch (r.operation) {
+    case Operation::send_recv:
+      fmt::format_to(out, "{}/{}>{}:", r.process_set, r.root, r.peer);
+      break;
+    // Names are the user's, these are not: an allreduce named like a list of ranks is something else.
+    case Operation::add_process_set:
+      key += "+:";
+      break;
+    case Operation::remove_process_set:
+      key += "-:";
+      break;
+    case Operation::join:
+      fmt::format_to(out, "{}|join", r.process_set);
+      return;
+    default:
+      fmt::format_to(out, "{}:", r.process_set);
+  }
+  key += r.name;
 }
 
 std::string describe_agreed(const Request& r) {

@@ -34,6 +34,9 @@ struct Request {
   double timeout = 0;           // seconds; 0: the configured one
   std::uint64_t call_site = 0;  // of an unnamed operation, where that is checked
 
+  // As new, but for the memory of its lists.
+  void clear();
+
   // The first dimensions of the tensors are each rank's own.
   bool rows_may_differ() const {
     return operation == Operation::allgather || operation == Operation::gather || operation == Operation::alltoall;
@@ -52,6 +55,7 @@ struct Request {
 
 // The identity of an operation, one text for what belongs together: equal on the ranks that take part.
 std::string key_of(const Request& request);
+void write_key(const Request& request, std::string& key);
 
 // "float32[2, 3]" as the ranks must agree on it: a free first dimension shows as "?".
 std::string describe_agreed(const Request& request);

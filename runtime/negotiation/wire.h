@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -20,6 +21,8 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 // Appends plain values to a message.
 class WireWriter {
  public:
+  explicit WireWriter(std::size_t expected_bytes) { bytes_.reserve(expected_bytes); }
+
   template <typename T>
   requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   void put(T value) {
@@ -70,8 +73,11 @@ class WireReader {
   }
   template <typename GetItem>
   auto get_list(const GetItem& get_item) {
+    constexpr std::uint64_t believed = 256;
     std::vector<decltype(get_item())> list;
-    for (auto left = get<std::uint64_t>(); left > 0; --left) list.push_back(get_item());
+    auto left = get<std::uint64_t>();
+    list.reserve(static_cast<std::size_t>(std::min(left, believed)));
+    for (; left > 0; --left) list.push_back(get_item());
     return list;
   }
   void expect_end() const {

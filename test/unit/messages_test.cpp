@@ -128,10 +128,10 @@ TEST(Messages, R72_DamagedBytesAreAnErrorOrAMessageButNeverACrash) {
 }
 
 TEST(Messages, R71_AClaimedLengthAllocatesNothing) {
-  WireWriter out;
+  WireWriter out(0);
   out.put(std::uint64_t{3'000'000'000'000});
   EXPECT_THROW(decode_report(out.take()), InternalError);
-  WireWriter text;
+  WireWriter text(0);
   text.put(std::uint64_t{3'000'000'000'000});
   const Bytes bytes = text.take();
   WireReader in(bytes);
