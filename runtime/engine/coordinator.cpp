@@ -5,6 +5,8 @@
 #include <hvd/error.h>
 #include <algorithm>
 
+#include "negotiation/report_checks.h"
+
 namespace hvd::detail {
 
 namespace {
@@ -98,7 +100,7 @@ bool Coordinator::negotiate_as_root(TimePoint now) {
     ++counts_.reports_sent;
   }
   while (const auto message = links_.receive()) {
-    arbiter_->accept(message->sender, decode_report(message->bytes), now);
+    arbiter_->accept(message->sender, read_report(message->sender, message->bytes), now);
     moved = true;
   }
   if (const auto due = arbiter_->deadline(); due && now >= *due) arbiter_->tick(now);
