@@ -245,7 +245,9 @@ Tensor scatter(ConstTensorView input, const ScatterOptions& options) { return cu
 Handle alltoall_async(ConstTensorView input, const AlltoallOptions& options) {
   return current()->alltoall_async(input, options);
 }
-Tensor alltoall(ConstTensorView input, const AlltoallOptions& options) { return current()->alltoall(input, options); }
+Tensor alltoall(ConstTensorView input, const AlltoallOptions& options, std::vector<std::int64_t>* received_splits) {
+  return current()->alltoall(input, options, received_splits);
+}
 
 Handle send_async(ConstTensorView tensor, const SendOptions& options) { return current()->send_async(tensor, options); }
 void send(ConstTensorView tensor, const SendOptions& options) { current()->send(tensor, options); }
