@@ -28,8 +28,6 @@ void Handle::wait() const {
 
 bool Handle::wait_for(std::chrono::duration<double> timeout) const {
   detail::PendingOperation& operation = checked(operation_);
-  // Longer than a clock can count is as good as for ever.
-  constexpr Seconds countable{1e9};
   std::optional<TimePoint> until;
   if (timeout < countable) until = after(std::chrono::steady_clock::now(), timeout);
   if (!operation.done() && !operation.engine->wait(operation_, until)) return false;

@@ -9,6 +9,8 @@
 
 #include "engine/operation_pool.h"
 
+#include "negotiation/report_checks.h"
+
 namespace hvd::detail {
 
 namespace {
@@ -102,7 +104,7 @@ bool Coordinator::negotiate_as_root(TimePoint now) {
     ++counts_.reports_sent;
   }
   while (const auto message = links_.receive()) {
-    arbiter_->accept(message->sender, decode_report(message->bytes), now);
+    arbiter_->accept(message->sender, read_report(message->sender, message->bytes), now);
     moved = true;
   }
   Plan plan = arbiter_->take_plan();

@@ -36,6 +36,9 @@ Arbiter::Arbiter(int size, const Options& options, ProcessSets sets)
       waited_for_(static_cast<std::size_t>(size)) {}
 
 void Arbiter::accept(int rank, Report report, TimePoint now) {
+  if (report.plans_seen >= next_plan_) {
+    throw InternalError(fmt::format("rank {} has seen plan {}, which has not been made", rank, report.plans_seen));
+  }
   has_news_ = true;
   for (Ready& ready : report.ready) on_ready(rank, ready, now);
   for (const Reference& reference : report.withdrawn) on_withdrawn(rank, reference);
@@ -49,7 +52,7 @@ void Arbiter::accept(int rank, Report report, TimePoint now) {
 }
 
 void Arbiter::on_ready(int rank, Ready& ready, TimePoint now) {
-  if (ready.request) check_request(rank, static_cast<int>(waited_for_.size()), *ready.request);
+  if (ready.request) check_described(rank, static_cast<int>(waited_for_.size()), ready);
   const std::uint32_t id = intern(rank, ready);
   OperationState& state = ids_[id];
   const auto position = position_in(state.participants, rank);
@@ -94,6 +97,10 @@ std::uint32_t Arbiter::intern(int rank, Ready& ready) {
   }
   if (!ids_.valid(ready.id)) throw InternalError(fmt::format("rank {} reported unknown operation {}", rank, ready.id));
   const OperationState& state = ids_[ready.id];
+  if (ready.request && key_of(*ready.request) != state.key) {
+    throw InternalError(fmt::format("rank {} reported {} '{}' under the number of '{}'", rank,
+                                    to_string(ready.request->operation), ready.request->name, state.name));
+  }
   if (state.evicted_by == 0) return ready.id;
   // The rank did not know yet. What it meant is still written down here, and goes on under a number of its own.
   if (!ready.request) {

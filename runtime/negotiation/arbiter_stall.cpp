@@ -24,7 +24,7 @@ Seconds limit_of(const Request& request, Seconds configured) {
 // When the operation has waited too long.
 std::optional<TimePoint> Arbiter::expiry(const OperationState& state) const {
   const Seconds limit = limit_of(state.request(), options_.stall_shutdown);
-  if (limit.count() <= 0) return std::nullopt;
+  if (limit.count() <= 0 || limit >= countable) return std::nullopt;
   return after(state.since, limit);
 }
 

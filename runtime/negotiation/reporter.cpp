@@ -7,6 +7,17 @@
 
 namespace hvd {
 
+namespace {
+
+bool is_possible(const SetChange& change, const ProcessSets& sets) {
+  const bool exists = sets.find(change.id) != nullptr;
+  if (change.ranks.empty()) return exists && change.id != 0;
+  return !exists && change.channel < ProcessSets::most_channels && std::ranges::is_sorted(change.ranks) &&
+         sets.problem_with(change.ranks).empty();
+}
+
+}  // namespace
+
 void Reporter::submit(std::uint32_t slot, const Request& request, std::uint64_t fingerprint,
                       std::vector<std::int64_t> extents) {
   if (slot >= slots_.size()) slots_.resize(slot + 1);
@@ -64,6 +75,9 @@ Report Reporter::take_report() {
 void Reporter::learn(const Naming& naming) {
   const auto found = unnamed_.find(naming.key);
   if (found == unnamed_.end()) return;  // not submitted here: the next plan that needs it names it again
+  if (naming.id == 0 || slot_of_id_.contains(naming.id)) {
+    throw InternalError(fmt::format("a plan gives '{}' the number {}, which is not free", naming.key, naming.id));
+  }
   slots_[found->second].id = naming.id;
   slot_of_id_[naming.id] = found->second;
   unnamed_.erase(found);
@@ -122,6 +136,11 @@ std::optional<Reporter::Work> Reporter::take_on(Batch& batch) {
   const bool concerned = batch.pair.empty() ? set != nullptr && position_in(set->ranks, rank_).has_value()
                                             : std::ranges::count(batch.pair, rank_) > 0;
   if (!concerned) return std::nullopt;
+  if (batch.entries.empty()) throw InternalError(fmt::format("batch {} has no operations", batch.number));
+  if (batch.change && !is_possible(*batch.change, sets_)) {
+    throw InternalError(
+        fmt::format("batch {} makes a change of process set {} that cannot be", batch.number, batch.change->id));
+  }
   const bool absent = std::ranges::count(batch.absent, rank_) > 0;
   Work work{.number = batch.number,
             .process_set = batch.process_set,

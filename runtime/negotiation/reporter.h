@@ -49,7 +49,7 @@ class Reporter {
     std::vector<std::pair<std::uint32_t, Failure>> failures;
     std::optional<Stop> stop;
   };
-  // Throws InternalError for a plan that names an operation this rank should have in flight and has not.
+  // Throws InternalError for a plan that cannot be, such as one of an operation that this rank has not in flight.
   Outcome accept(Plan plan);
 
   struct Counts {

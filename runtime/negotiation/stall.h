@@ -45,6 +45,8 @@ class StallClock {
   std::optional<TimePoint> last_report_;
 };
 
+// What takes longer than a clock can count is as good as for ever.
+constexpr Seconds countable{1e9};
 TimePoint after(TimePoint start, Seconds duration);
 
 }  // namespace hvd

@@ -11,6 +11,7 @@
 #include "config/agreement.h"
 #include "config/settings.h"
 #include "negotiation/messages.h"
+#include "recorded_world.h"
 #include "transport/control_links.h"
 
 namespace {
@@ -158,6 +159,18 @@ Seeds topologies() {
           text(2, "3,-1"), text(0, "0"),     text(2, "1, 1")};
 }
 
+Seeds arbiters() {
+  Seeds seeds;
+  for (const auto& world : fuzz::recorded_worlds()) seeds.push_back(world.root_steps());
+  return seeds;
+}
+
+Seeds reporters() {
+  Seeds seeds;
+  for (const auto& world : fuzz::recorded_worlds()) seeds.push_back(world.rank_steps());
+  return seeds;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -166,8 +179,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::vector<std::pair<std::string, Seeds>> seeds_of{
-      {"agreement", agreements()}, {"config", configs()}, {"control_links", control_links()},
-      {"plan", plans()},           {"report", reports()}, {"timeline_path", timeline_paths()},
+      {"agreement", agreements()}, {"arbiter", arbiters()},
+      {"config", configs()},       {"control_links", control_links()},
+      {"plan", plans()},           {"report", reports()},
+      {"reporter", reporters()},   {"timeline_path", timeline_paths()},
       {"topology", topologies()}};
   for (const auto& [target, seeds] : seeds_of) {
     const auto folder = std::filesystem::path(argv[1]) / target;

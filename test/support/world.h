@@ -28,6 +28,13 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
+// So is code that is not optimised, as for coverage, but not so slow that less must do.
+#if defined(__OPTIMIZE__)
+inline constexpr bool slow = sanitized;
+#else
+inline constexpr bool slow = true;
+#endif
+
 // So many repetitions, fewer where a sanitizer makes each one dear.
 constexpr int repetitions(int count) { return sanitized ? (count + 4) / 5 : count; }
 
@@ -45,8 +52,7 @@ inline std::string text_of(const std::exception_ptr& error) {
 // Runs body(rank) in one thread for each rank, joins them all, and returns what each threw. A rank that is still at it
 // after the limit cannot be joined: the process aborts and says which ranks those are.
 inline std::vector<std::exception_ptr> run_threads(int count, const std::function<void(int rank)>& body,
-                                                   std::chrono::seconds limit = std::chrono::seconds(sanitized ? 200
-                                                                                                               : 50)) {
+                                                   std::chrono::seconds limit = std::chrono::seconds(slow ? 200 : 50)) {
   const auto ranks = static_cast<std::size_t>(count);
   std::vector<std::exception_ptr> errors(ranks);
   std::vector<bool> ended(ranks, false);

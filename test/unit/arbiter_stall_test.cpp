@@ -156,6 +156,19 @@ TEST(ArbiterStall, AnOperationsTimeLimitHoldsWhereNoneIsConfigured) {
   EXPECT_EQ(world.arbiter().deadline(), world.now + 500ms);
 }
 
+TEST(ArbiterStall, ATimeLimitThatNoClockCountsNeverEnds) {
+  NegotiationWorld world(2);
+  Request request = float_request("x");
+  request.timeout = 1e12;
+  world.submit(0, request);
+  world.settle();
+  EXPECT_FALSE(world.arbiter().deadline());
+  world.now += 1h;
+  world.tick();
+  world.settle();
+  EXPECT_TRUE(world.in_flight(0, "0:x"));
+}
+
 TEST(ArbiterStall, RanksThatHaveJoinedAreNotWaitedFor) {
   NegotiationWorld world(4, {.fusion_threshold = 0, .stall_warning = 1s});
   world.submit(1, join_request());

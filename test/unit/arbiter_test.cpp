@@ -162,7 +162,8 @@ TEST(Arbiter, ARankThatBreaksOffStopsTheOthersThoughItsBatchesNeverEnd) {
 TEST(Arbiter, ReportsThatContradictThemselvesAreErrorsThatNameTheRank) {
   const auto report = [](std::uint32_t id, std::optional<Request> request) {
     Report report;
-    report.ready.push_back({.id = id, .fingerprint = 1, .extents = {}, .request = std::move(request)});
+    const std::uint64_t print = request ? fingerprint(*request) : 1;
+    report.ready.push_back({.id = id, .fingerprint = print, .extents = {}, .request = std::move(request)});
     return report;
   };
   Arbiter arbiter(2, {}, ProcessSets(2, {}));

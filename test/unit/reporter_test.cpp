@@ -124,6 +124,42 @@ TEST_F(ReporterTest, ABatchOfWhatIsNotInFlightIsAnErrorThatNamesTheRank) {
   }
 }
 
+TEST_F(ReporterTest, ABatchOfNothingIsAnError) {
+  Plan wrong = plan();
+  wrong.batches.push_back(batch({}));
+  EXPECT_THROW(reporter.accept(std::move(wrong)), InternalError);
+}
+
+TEST_F(ReporterTest, ANumberStandsForOneOperation) {
+  submit(0, "a");
+  submit(1, "b");
+  EXPECT_THROW(reporter.accept(plan({{.id = 0, .key = "0:a"}})), InternalError);
+  EXPECT_THROW(reporter.accept(plan({{.id = 5, .key = "0:a"}, {.id = 5, .key = "0:b"}})), InternalError);
+}
+
+TEST_F(ReporterTest, AChangeOfSetsThatCannotBeIsAnErrorThatNamesTheBatch) {
+  const auto change = [&](std::uint32_t id, std::uint32_t channel, std::vector<int> ranks) {
+    Plan changing = plan();
+    changing.batches.push_back(batch({5}));
+    changing.batches[0].change = SetChange{.id = id, .channel = channel, .ranks = std::move(ranks)};
+    try {
+      reporter.accept(std::move(changing));
+    } catch (const InternalError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto refused = [](std::uint32_t id) {
+    return "batch 1 makes a change of process set " + std::to_string(id) + " that cannot be";
+  };
+  EXPECT_EQ(change(0, 0, {}), refused(0));      // of all ranks
+  EXPECT_EQ(change(7, 0, {}), refused(7));      // there is none
+  EXPECT_EQ(change(2, 3, {1, 2}), refused(2));  // there is one
+  EXPECT_EQ(change(3, ProcessSets::most_channels, {1, 2}), refused(3));
+  EXPECT_EQ(change(3, 3, {2, 1}), refused(3));
+  EXPECT_EQ(change(3, 3, {1, 3}), refused(3));
+}
+
 TEST_F(ReporterTest, ARankThatHasJoinedLearnsWhatTheOthersDo) {
   for (int round = 0; round < 2; ++round) {
     Plan joined = plan();
