@@ -72,15 +72,16 @@ Config checked(Config config) {
   return config;
 }
 
-ProcessSets checked_sets(const Topology& topology, const Config& config) {
+// Up to the first that cannot be, and why that cannot: all ranks must hear of it, for they wait for this one.
+std::pair<ProcessSets, std::string> sets_of(const Topology& topology, const Config& config) {
   ProcessSets sets(topology.size(), {});
   for (const auto& ranks : config.process_sets) {
     if (const std::string problem = sets.problem_with(ranks); !problem.empty()) {
-      throw InvalidArgumentError(fmt::format("Config::process_sets: {}: {}", format_ranks(ranks), problem));
+      return {sets, fmt::format("Config::process_sets: {}: {}", format_ranks(ranks), problem)};
     }
     sets.add(ranks);
   }
-  return sets;
+  return {sets, std::string()};
 }
 
 }  // namespace
@@ -91,9 +92,11 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
       topology_(transport_->topology()),
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
       look_limit_(choose_look_limit(topology_)),
-      sets_(checked_sets(topology_, config_)),
+      sets_(sets_of(topology_, config_).first),
       table_(sets_) {
-  const std::string world = agree_on_start(*transport_, config_, start_timeline());
+  std::string trouble = sets_of(topology_, config_).second;
+  if (trouble.empty()) trouble = start_timeline();
+  const std::string world = agree_on_start(*transport_, config_, trouble);
   std::unique_ptr<SharedMemory> world_memory;
   require_no_trouble(*transport_, config_, connect(world, world_memory));
   coordinator_ = std::make_unique<Coordinator>(Surroundings{.transport = *transport_,
