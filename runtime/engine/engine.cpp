@@ -31,8 +31,11 @@ constexpr int looks_before_ringing = 100;
 constexpr int yields_for_remote_news = 100;
 constexpr auto longest_sleep = 1s;
 
-// How often the coordinator thread looks for messages from other hosts, which wake nobody: with operations in flight,
-// with none, and when nothing has come for a while.
+// Who has waited so long for another host does not look again before it sleeps, or it would hardly sleep at all.
+constexpr auto long_wait = 10ms;
+
+// How often a driver looks for messages from other hosts, which wake nobody: with operations in flight, with none or
+// when nothing has come for a while, and when both are so.
 constexpr auto busy_poll = 100us;
 constexpr auto idle_poll = 1ms;
 constexpr auto long_idle_poll = 5ms;
@@ -271,6 +274,7 @@ bool Engine::step() noexcept {
 
 bool Engine::look_again(int& looks, int limit) {
   ++looks;
+  if (looks == 1 && coordinator_->must_poll() && Clock::now() - last_news_ > long_wait) return false;
   if (looks == looks_before_ringing) ring_sleepers();
   if (looks <= limit) {
     pause();
@@ -291,7 +295,10 @@ void Engine::ring_sleepers() {
 TimePoint Engine::next_look(TimePoint now) const {
   TimePoint next = now + longest_sleep;
   if (coordinator_->must_poll()) {
-    next = now + (coordinator_->busy() ? busy_poll : now - last_news_ > long_idle ? long_idle_poll : idle_poll);
+    const bool quiet = now - last_news_ > long_idle;
+    const auto often = quiet ? idle_poll : busy_poll;
+    const auto rarely = quiet ? long_idle_poll : idle_poll;
+    next = now + (coordinator_->busy() ? often : rarely);
   }
   if (const auto deadline = coordinator_->deadline()) next = std::min(next, *deadline);
   return next;
