@@ -53,7 +53,9 @@ void expect_no_growth(const Usage& before, const Usage& after) {
   EXPECT_EQ(after.resources.threads, before.resources.threads);
   EXPECT_EQ(after.resources.descriptors, before.resources.descriptors);
   if (sanitized) return;  // sanitizers keep what is freed
-  EXPECT_LT(after.in_use - before.in_use, 256 << 10) << "bytes after " << operations << " operations";
+  // What the threads' caches hold counts as in use: some 300 KB of noise. Two bytes left by each operation are more.
+  static_assert((steps - warm_up) * (names + 1) * 2 > (1 << 20) || sanitized);
+  EXPECT_LT(after.in_use - before.in_use, 1 << 20) << "bytes after " << operations << " operations";
   EXPECT_LT(after.resident - before.resident, 8 << 20) << "bytes after " << operations << " operations";
 }
 
