@@ -60,7 +60,7 @@ constexpr std::array<Setting, 18> table{{
     {"test_topology", "HVD_TEST_TOPOLOGY", "", true, CountsSetting{&Config::test_topology}},
     {"mpi_max_count", "HVD_MPI_MAX_COUNT", "", false,
      NumberSetting{&Config::mpi_max_count, 0, std::numeric_limits<int>::max()}},
-    {"test_hang_op", "HVD_TEST_HANG_OP", "", false, TextSetting{&Config::test_hang_op}},
+    {"test_hang_op", "HVD_TEST_HANG_OP", "", false, OperationOnRankSetting{&Config::test_hang_op}},
 }};
 
 template <typename Value, typename Target>
@@ -87,6 +87,10 @@ struct SetFromText {
     return problem;
   }
   std::string operator()(const TextSetting& s) const {
+    config.*s.member = text;
+    return {};
+  }
+  std::string operator()(const OperationOnRankSetting& s) const {
     config.*s.member = text;
     return {};
   }
@@ -135,6 +139,13 @@ struct RangeProblem {
   std::string operator()(const ChoiceSetting& s) const {
     return s.get(config) < s.words.size() ? "" : "is not one of its values";
   }
+  std::string operator()(const OperationOnRankSetting& s) const {
+    const std::string_view text = config.*s.member;
+    if (text.empty()) return {};
+    const std::size_t colon = text.rfind(':');  // names may hold colons
+    const auto rank = colon == std::string_view::npos ? std::nullopt : parse_number(text.substr(colon + 1));
+    return colon != 0 && rank && *rank >= 0 ? "" : "is not an operation's name and a rank such as name:1";
+  }
   std::string operator()(const SetsSetting& /*unused*/) const { return {}; }
   std::string operator()(const SwitchedOffSetting& /*unused*/) const { return {}; }
   std::string operator()(const TextSetting& /*unused*/) const { return {}; }
@@ -149,6 +160,7 @@ struct ValueText {
   std::string operator()(const SecondsSetting& s) const { return format_seconds((config.*s.member).count()); }
   std::string operator()(const SwitchedOffSetting& s) const { return (config.*s.member).count() == 0 ? "1" : "0"; }
   std::string operator()(const TextSetting& s) const { return config.*s.member; }
+  std::string operator()(const OperationOnRankSetting& s) const { return config.*s.member; }
   std::string operator()(const FlagSetting& s) const { return config.*s.member ? "1" : "0"; }
   std::string operator()(const LogLevelSetting& s) const { return std::string(to_string(config.*s.member)); }
   std::string operator()(const CountsSetting& s) const {

@@ -28,6 +28,9 @@ struct SwitchedOffSetting {  // a flag that, when true, sets a duration to 0
 struct TextSetting {
   std::string Config::*member;
 };
+struct OperationOnRankSetting {  // "name:rank", or nothing
+  std::string Config::*member;
+};
 struct FlagSetting {
   bool Config::*member;
 };
@@ -51,8 +54,9 @@ struct ChoiceSetting {
 struct SetsSetting {  // not from text
   std::vector<std::vector<int>> Config::*member;
 };
-using SettingKind = std::variant<BytesSetting, SecondsSetting, SwitchedOffSetting, TextSetting, FlagSetting,
-                                 LogLevelSetting, CountsSetting, NumberSetting, ChoiceSetting, SetsSetting>;
+using SettingKind =
+    std::variant<BytesSetting, SecondsSetting, SwitchedOffSetting, TextSetting, OperationOnRankSetting, FlagSetting,
+                 LogLevelSetting, CountsSetting, NumberSetting, ChoiceSetting, SetsSetting>;
 
 struct Setting {
   std::string_view field;     // of Config; empty when another row has it

@@ -34,8 +34,11 @@ constexpr auto longest_sleep = 1s;
 // Reading the clock takes as long as a look at everything that may have changed.
 constexpr int steps_per_clock = 31;
 
-// How often the coordinator thread looks for messages from other hosts, which wake nobody: with operations in flight,
-// with none, and when nothing has come for a while.
+// Who has waited so long for another host does not look again before it sleeps, or it would hardly sleep at all.
+constexpr auto long_wait = 10ms;
+
+// How often a driver looks for messages from other hosts, which wake nobody: with operations in flight, with none or
+// when nothing has come for a while, and when both are so.
 constexpr auto busy_poll = 100us;
 constexpr auto idle_poll = 1ms;
 constexpr auto long_idle_poll = 5ms;
@@ -75,15 +78,16 @@ Config checked(Config config) {
   return config;
 }
 
-ProcessSets checked_sets(const Topology& topology, const Config& config) {
+// Up to the first that cannot be, and why that cannot: all ranks must hear of it, for they wait for this one.
+std::pair<ProcessSets, std::string> sets_of(const Topology& topology, const Config& config) {
   ProcessSets sets(topology.size(), {});
   for (const auto& ranks : config.process_sets) {
     if (const std::string problem = sets.problem_with(ranks); !problem.empty()) {
-      throw InvalidArgumentError(fmt::format("Config::process_sets: {}: {}", format_ranks(ranks), problem));
+      return {sets, fmt::format("Config::process_sets: {}: {}", format_ranks(ranks), problem)};
     }
     sets.add(ranks);
   }
-  return sets;
+  return {sets, std::string()};
 }
 
 }  // namespace
@@ -94,10 +98,12 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
       topology_(transport_->topology()),
       logger_(config.log_level, config.log_hide_time, topology_.rank(), topology_.size()),
       look_limit_(choose_look_limit(topology_)),
-      sets_(checked_sets(topology_, config_)),
+      sets_(sets_of(topology_, config_).first),
       arenas_(topology_.local_rank()),
       table_(sets_) {
-  world_ = agree_on_start(*transport_, config_, start_timeline());
+  std::string trouble = sets_of(topology_, config_).second;
+  if (trouble.empty()) trouble = start_timeline();
+  world_ = agree_on_start(*transport_, config_, trouble);
   std::unique_ptr<SharedMemory> world_memory;
   require_no_trouble(*transport_, config_, connect(world_memory));
   coordinator_ = std::make_unique<Coordinator>(Surroundings{.transport = *transport_,
@@ -306,6 +312,7 @@ bool Engine::step() noexcept {
 
 bool Engine::look_again(int& looks, int limit) {
   ++looks;
+  if (looks == 1 && coordinator_->must_poll() && Clock::now() - last_news_ > long_wait) return false;
   if (looks == looks_before_ringing) ring_sleepers();
   if (looks <= limit) {
     pause();
@@ -326,7 +333,10 @@ void Engine::ring_sleepers() {
 TimePoint Engine::next_look(TimePoint now) const {
   TimePoint next = now + longest_sleep;
   if (coordinator_->must_poll()) {
-    next = now + (coordinator_->busy() ? busy_poll : now - last_news_ > long_idle ? long_idle_poll : idle_poll);
+    const bool quiet = now - last_news_ > long_idle;
+    const auto often = quiet ? idle_poll : busy_poll;
+    const auto rarely = quiet ? long_idle_poll : idle_poll;
+    next = now + (coordinator_->busy() ? often : rarely);
   }
   if (const auto deadline = coordinator_->deadline()) next = std::min(next, *deadline);
   return next;

@@ -175,6 +175,41 @@ TEST(MpiTransport, ClosingTakesInWhatNobodyHasReceived) {
   EXPECT_TRUE(transport->close());
 }
 
+// What the negotiation rules out: the two sides of a message know unlike sizes.
+TEST(MpiTransport, R16_AMessageOfAnotherSizeThanExpectedIsAnErrorThatNamesRanksAndBytes) {
+  if (world_size() == 1) GTEST_SKIP() << "needs 2 ranks";
+  for (const std::int64_t limit : {0, 7}) {
+    const auto transport = make_mpi_transport(MPI_COMM_WORLD, std::vector<int>{}, 10s, limit);
+    const int me = transport->topology().rank();
+    const int next = (me + 1) % world_size();
+    const int last = (me + world_size() - 1) % world_size();
+    const Bytes sixteen(16);
+    const Bytes twenty(20);
+    Bytes room(20);
+    const auto error_of = [&](BytesView sent, std::span<std::byte> expected) {
+      const auto receiving = transport->receive_data(last, 5, expected);
+      const auto sending = transport->send_data(next, 5, sent);
+      std::string text;
+      wait_until([&] {
+        try {
+          return receiving->test();
+        } catch (const InternalError& error) {
+          text = error.what();
+          return true;
+        }
+      });
+      wait_until([&] { return sending->test(); });
+      return text;
+    };
+    const std::string from = "rank " + std::to_string(last) + " sent ";
+    const std::string to = " to rank " + std::to_string(me);
+    EXPECT_EQ(error_of(sixteen, room), from + "16 bytes" + to + ", which expected 20");
+    EXPECT_EQ(error_of(twenty, std::span(room).first(16)), from + "more bytes" + to + " than the 16 that it expected");
+    EXPECT_EQ(error_of(twenty, room), "");
+    EXPECT_TRUE(transport->close());
+  }
+}
+
 TEST(MpiTransport, UnlikeLimitsAreAnErrorOnAllRanks) {
   if (world_size() == 1) GTEST_SKIP() << "needs 2 ranks";
   int rank = 0;

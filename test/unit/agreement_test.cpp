@@ -53,6 +53,19 @@ TEST(Agreement, names_all_differences) {
       "stall_shutdown: [0] 1800 s; [1] 2.5 s | test_topology: [0] none; [1] 1,1");
 }
 
+TEST(Agreement, names_unlike_process_sets_and_choices_in_words) {
+  Config other;
+  other.process_sets = {{0, 1}, {2}};
+  other.check = CheckLevel::comm;
+  other.join_average = JoinAverage::present;
+  other.cache_capacity = 0;
+  other.stall_policy = StallPolicy::abort;  // of one rank alone
+  const Record usual = agreement_record({});
+  EXPECT_EQ(disagreement(std::vector{usual, agreement_record(other), usual}),
+            "config differs: cache_capacity: [0,2] 16384; [1] 0 | check: [0,2] local; [1] comm | "
+            "join_average: [0,2] all; [1] present | process_sets: [0,2] none; [1] [0,1] [2]");
+}
+
 TEST(Agreement, compares_with_other_versions_that_know_other_settings) {
   EXPECT_EQ(disagreement(std::vector{bytes_of("hvd agreement\nversion=1\nold=a=b\n"),
                                      bytes_of("hvd agreement\nversion=2\nnew=\n")}),

@@ -39,6 +39,24 @@ TEST(Arbiter, R15_AMismatchAfterEqualRoundsIsSeenOnTheCachedPath) {
   EXPECT_EQ(world.failures(1).at("w").text, world.failures(0).at("w").text);
 }
 
+TEST(Arbiter, R14_OneRankOnAnotherDeviceIsAnErrorOnAllAlsoWhenANumberStandsForTheName) {
+  NegotiationWorld world(4);
+  Request on_gpu = float_request("x");
+  on_gpu.device = Device::Kind::gpu;
+  submit_all(world, on_gpu);
+  for (int round = 0; round < 2; ++round) {
+    for (const int rank : {0, 1, 2, 3}) world.submit(rank, rank == 3 ? float_request("x") : on_gpu);
+    world.settle();
+    for (const int rank : {0, 1, 2, 3}) {
+      ASSERT_TRUE(world.failures(rank).contains("x"));
+      EXPECT_EQ(world.failures(rank).at("x").code, ErrorCode::mismatch);
+      EXPECT_EQ(world.failures(rank).at("x").text, "allreduce 'x': device differs: [0,1,2] gpu; [3] cpu");
+    }
+    submit_all(world, on_gpu);
+    EXPECT_EQ(world.history(3).size(), static_cast<std::size_t>(round) + 2);
+  }
+}
+
 struct Unlike {
   const char* text;
   void (*change)(Request&);

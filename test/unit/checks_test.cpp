@@ -146,6 +146,46 @@ TEST(Checks, R50_ResultsThatDifferAreAnErrorOnAllRanksUnderTheCheckOfMessages) {
   });
 }
 
+TEST(Checks, OffAsksNotForMemoryAtSubmissionAndStillComparesTheRanks) {
+  Config config;
+  config.check = CheckLevel::off;
+  run_world(2, config, [](Runtime& runtime) {
+    if (runtime.rank() == 0) {
+      const TensorView nowhere(nullptr, Shape{3}, DataType::f32);
+      const Handle handle = runtime.allreduce_async(nowhere, {.name = "x"});  // without rank 1, so nobody reads it
+      EXPECT_TRUE(handle.cancel());
+      std::vector<float> values = ones(6);
+      EXPECT_EQ(thrown_by<InvalidArgumentError>([&] { runtime.broadcast(std::span(values), {.root_rank = 2}); }),
+                "broadcast: root rank 2 is not in 0..1");
+      EXPECT_EQ(thrown_by<InvalidArgumentError>(
+                    [&] { runtime.allreduce(std::span(values).first(4), std::span(values).last(4), {.name = "x"}); }),
+                "allreduce 'x': input and output overlap in part");
+    }
+    meet(runtime);
+    std::vector<float> values = ones(runtime.rank() == 0 ? 4 : 5);
+    EXPECT_EQ(thrown_by<MismatchError>([&] { runtime.allreduce(std::span(values), {.name = "x"}); }),
+              "allreduce 'x': shapes differ: [0] float32[4]; [1] float32[5]");
+    // Results are not compared, and neither are the places of operations without a name.
+    if (runtime.rank() == 1) runtime.add_observer(std::make_shared<Spoiler>(&values[0]));
+    runtime.allreduce(std::span(values).first(4), {.name = "x", .op = ReduceOp::sum});
+    EXPECT_EQ(values[0], runtime.rank() == 0 ? 2.0F : 3.0F);
+    expect_sum_works(runtime, "");
+    meet(runtime);
+  });
+}
+
+TEST(Checks, TheConfiguredLevelMustAgree) {
+  const auto errors = run_ranks(
+      3,
+      [](int rank) {
+        Config config;
+        config.check = rank == 1 ? CheckLevel::off : CheckLevel::local;
+        return config;
+      },
+      [](Runtime& runtime) { meet(runtime); });
+  for (const auto& error : errors) EXPECT_EQ(text_of(error), "init: config differs: check: [0,2] local; [1] off");
+}
+
 TEST(Groups, OfSeveralDtypesRunTogetherAndKeepTheirOrder) {
   run_world(3, [](Runtime& runtime) {
     std::vector<float> a = ones(4);

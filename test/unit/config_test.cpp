@@ -60,7 +60,13 @@ TEST(Config, reads_every_variable) {
                                      {"HVD_TIMELINE", "/tmp/trace \".json"},
                                      {"HVD_LOG_LEVEL", "Debug"},
                                      {"HVD_LOG_HIDE_TIME", "1"},
-                                     {"HVD_TEST_TOPOLOGY", "2,1,1"}});
+                                     {"HVD_STALL_POLICY", "abort"},
+                                     {"HVD_CACHE_CAPACITY", "0"},
+                                     {"HVD_CHECK", "comm"},
+                                     {"HVD_JOIN_AVERAGE", "present"},
+                                     {"HVD_TEST_TOPOLOGY", "2,1,1"},
+                                     {"HVD_MPI_MAX_COUNT", "2147483647"},
+                                     {"HVD_TEST_HANG_OP", "group:1:0"}});
   EXPECT_EQ(config.fusion_threshold, std::int64_t{1} << 30);
   EXPECT_EQ(config.chunk_bytes, 4096);
   EXPECT_EQ(config.stall_warning.count(), 0.5);
@@ -70,7 +76,21 @@ TEST(Config, reads_every_variable) {
   EXPECT_EQ(config.timeline, "/tmp/trace \".json");
   EXPECT_EQ(config.log_level, LogLevel::debug);
   EXPECT_TRUE(config.log_hide_time);
+  EXPECT_EQ(config.stall_policy, StallPolicy::abort);
+  EXPECT_EQ(config.cache_capacity, 0);
+  EXPECT_EQ(config.check, CheckLevel::comm);
+  EXPECT_EQ(config.join_average, JoinAverage::present);
   EXPECT_EQ(config.test_topology, (std::vector<int>{2, 1, 1}));
+  EXPECT_EQ(config.mpi_max_count, 2147483647);
+  EXPECT_EQ(config.test_hang_op, "group:1:0");
+}
+
+TEST(Config, every_word_of_a_choice_is_read) {
+  EXPECT_EQ(config_from({{"HVD_CHECK", "off"}}).check, CheckLevel::off);
+  EXPECT_EQ(config_from({{"HVD_CHECK", "local"}}).check, CheckLevel::local);
+  EXPECT_EQ(config_from({{"HVD_STALL_POLICY", "raise"}}).stall_policy, StallPolicy::raise);
+  EXPECT_EQ(config_from({{"HVD_JOIN_AVERAGE", "all"}}).join_average, JoinAverage::all);
+  EXPECT_EQ(config_from({{"HVD_TEST_HANG_OP", ""}}).test_hang_op, "");
 }
 
 TEST(Config, reads_horovods_names_where_they_mean_the_same) {
@@ -128,6 +148,35 @@ TEST(Config, refuses_what_does_not_parse_as_a_whole) {
             "HOROVOD_STALL_CHECK_DISABLE: 'maybe' is not 0 or 1");
 }
 
+// Of each variable the text that follows its name, for values that are none.
+TEST(Config, refuses_what_is_no_value_of_a_choice_a_number_or_a_rank_s_operation) {
+  const std::vector<std::pair<std::string, std::string>> wanted{
+      {"HVD_CHECK", "is not one of off, local, comm"},    {"HVD_JOIN_AVERAGE", "is not one of all, present"},
+      {"HVD_STALL_POLICY", "is not one of raise, abort"}, {"HVD_CACHE_CAPACITY", "is not a whole number"},
+      {"HVD_MPI_MAX_COUNT", "is not a whole number"},     {"HOROVOD_CACHE_CAPACITY", "is not a whole number"},
+  };
+  for (const auto& [variable, problem] : wanted) {
+    for (const std::string value : {"", "of", "local ", "LOCAL", "1.5", "1K", "0x10", "all,present"}) {
+      EXPECT_EQ(error_from({{variable, value}}), variable + ": '" + value + "' " + problem);
+    }
+  }
+  for (const std::string value : {"x", "x:", ":1", "x:one", "x:-1", "x:1 ", ":", "1"}) {
+    EXPECT_EQ(error_from({{"HVD_TEST_HANG_OP", value}}),
+              "HVD_TEST_HANG_OP: '" + value + "' is not an operation's name and a rank such as name:1");
+  }
+}
+
+TEST(Config, states_the_range_of_numbers_outside_it) {
+  for (const std::string value : {"-1", "1073741825", "99999999999999999999"}) {
+    EXPECT_EQ(error_from({{"HVD_CACHE_CAPACITY", value}}),
+              "HVD_CACHE_CAPACITY: '" + value + "' is out of range: from 0 to 1073741824");
+  }
+  for (const std::string value : {"-1", "2147483648", "-99999999999999999999"}) {
+    EXPECT_EQ(error_from({{"HVD_MPI_MAX_COUNT", value}}),
+              "HVD_MPI_MAX_COUNT: '" + value + "' is out of range: from 0 to 2147483647");
+  }
+}
+
 TEST(Config, states_the_range_of_what_is_outside_it) {
   EXPECT_EQ(error_from({{"HVD_FUSION_THRESHOLD", "-1"}}),
             "HVD_FUSION_THRESHOLD: '-1' is out of range: from 0 bytes to 64 GiB");
@@ -180,6 +229,31 @@ TEST(Config, filled_by_code_is_checked_too) {
     EXPECT_STREQ(error.what(),
                  "Config::chunk_bytes: 1000 bytes is out of range: from 256 bytes to 64 MiB and a multiple of 64");
   }
+}
+
+TEST(Config, values_of_no_enumerator_filled_by_code_are_refused) {
+  const auto refused = [](const auto& change) {
+    Config config;
+    change(config);
+    try {
+      check_config(config);
+    } catch (const InvalidArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(refused([](Config& config) { config.check = static_cast<CheckLevel>(3); }),
+            "Config::check: unknown is not one of its values");
+  EXPECT_EQ(refused([](Config& config) { config.join_average = static_cast<JoinAverage>(2); }),
+            "Config::join_average: unknown is not one of its values");
+  EXPECT_EQ(refused([](Config& config) { config.stall_policy = static_cast<StallPolicy>(255); }),
+            "Config::stall_policy: unknown is not one of its values");
+  EXPECT_EQ(refused([](Config& config) { config.cache_capacity = -5; }),
+            "Config::cache_capacity: -5 is out of range: from 0 to 1073741824");
+  EXPECT_EQ(refused([](Config& config) { config.mpi_max_count = std::int64_t{1} << 31; }),
+            "Config::mpi_max_count: 2147483648 is out of range: from 0 to 2147483647");
+  EXPECT_EQ(refused([](Config& config) { config.test_hang_op = "x"; }),
+            "Config::test_hang_op: x is not an operation's name and a rank such as name:1");
 }
 
 TEST(ParseBytes, knows_the_binary_units_and_no_ambiguous_ones) {

@@ -3,6 +3,7 @@
 #include <hvd/in_process.h>
 
 #include <algorithm>
+#include <chrono>
 #include <latch>
 #include <span>
 #include <string>
@@ -46,6 +47,41 @@ TEST(ProcessSets, AreNumberedInOrderAndKnowTheirRanks) {
     expect_set_works(runtime, {1});
     expect_sum_works(runtime, "world");
   });
+}
+
+std::vector<std::exception_ptr> errors_of_init(const std::vector<std::vector<std::vector<int>>>& sets_of_ranks) {
+  return run_ranks(
+      static_cast<int>(sets_of_ranks.size()),
+      [&](int rank) {
+        Config config;
+        config.start_timeout = std::chrono::seconds(20);
+        config.process_sets = sets_of_ranks[static_cast<std::size_t>(rank)];
+        return config;
+      },
+      [](Runtime& runtime) { runtime.barrier(); });
+}
+
+TEST(ProcessSets, R113_UnlikeOnesInTheConfigAreAnErrorOfInitOnAllRanksThatNamesThem) {
+  for (const auto& error : errors_of_init({{{0, 1}}, {{0, 1}}, {{1, 2}, {0}}})) {
+    EXPECT_EQ(text_of(error), "init: config differs: process_sets: [0,1] [0,1]; [2] [1,2] [0]");
+  }
+  for (const auto& error : errors_of_init({{{0}, {1}}, {{1}, {0}}})) {
+    EXPECT_EQ(text_of(error), "init: config differs: process_sets: [0] [0] [1]; [1] [1] [0]");
+  }
+  for (const auto& error : errors_of_init({{{1, 0}}, {{0, 1}}, {{0, 1}}})) EXPECT_EQ(text_of(error), "no error");
+}
+
+TEST(ProcessSets, R113_OnesThatCannotBeInTheConfigAreAnErrorOfInitOnAllRanks) {
+  for (const auto& error : errors_of_init({{{0, 2}}, {{0, 2}}})) {
+    EXPECT_THAT(text_of(error), HasSubstr("[0,2]: rank 2 is not in 0..1"));
+  }
+  // On one rank alone: the others do not wait for it.
+  for (const auto& error : errors_of_init({{}, {{1, 5}}, {}})) {
+    EXPECT_EQ(text_of(error), "init: config differs: process_sets: [0,2] none; [1] [1,5]");
+  }
+  for (const auto& error : errors_of_init({{{1}}, {{1, 1}}})) {
+    EXPECT_THAT(text_of(error), AllOf(StartsWith("init: [1] "), HasSubstr("rank 1 is in it twice")));
+  }
 }
 
 // ---- R111: what small allreduces cost does not depend on sets that nobody uses

@@ -141,9 +141,32 @@ TEST(Stall, R06_ACallbackOnRankZeroIsToldEveryReport) {
     expect_sum_works(runtime, "x");
   });
   for (const auto& error : errors) EXPECT_EQ(text_of(error), "no error");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'x'"));
+  const std::string log = testing::internal::GetCapturedStderr();
   ASSERT_FALSE(reports.empty());
+  for (const std::string& report : reports) EXPECT_THAT(log, HasSubstr("warning: stall: " + report + "\n"));
   EXPECT_THAT(reports[0], AllOf(HasSubstr("'x' (allreduce float32[4]) submitted by [1] "), HasSubstr("waits for [0]")));
+}
+
+TEST(Stall, R06_TheCallbackOfARankIsToldOfWhatHasStartedThereAndHangs) {
+  testing::internal::CaptureStderr();
+  std::mutex mutex;
+  std::vector<std::string> reports;
+  std::latch all_failed(2);
+  Config config = impatient(1s);
+  config.stall_warning = 100ms;
+  config.test_hang_op = "x:1";
+  config.on_stall = [&](const std::string& report) {
+    const std::scoped_lock lock(mutex);
+    reports.push_back(report);
+  };
+  run_world(2, config, [&](Runtime& runtime) {
+    std::vector<float> values = ones(100);
+    EXPECT_NE(thrown_by<StallError>([&] { runtime.allreduce(std::span(values), {.name = "x"}); }), "");
+    all_failed.arrive_and_wait();
+  });
+  static_cast<void>(testing::internal::GetCapturedStderr());
+  ASSERT_FALSE(reports.empty());
+  EXPECT_THAT(reports, testing::Each(StartsWith("allreduce 'x' has started and has not moved for ")));
 }
 
 TEST(Stall, R01_InAProcessSetOnlyItsRanksAreWaitedFor) {

@@ -93,7 +93,7 @@ void expect_cut(std::size_t count, std::size_t limit) {
   EXPECT_EQ(pieces.size(), count == 0 ? 1 : (count + limit - 1) / limit);
 }
 
-TEST(CountPlan, CutsAtTheLargestCountThatMpiTakes) {
+TEST(CountPlan, R69_CutsAtTheLargestCountThatMpiTakes) {
   constexpr std::size_t int_max = 2147483647;
   for (const std::size_t count : {std::size_t{0}, std::size_t{1}, int_max, int_max + 1, (std::size_t{1} << 33) + 7}) {
     expect_cut(count, int_max);
