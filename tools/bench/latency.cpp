@@ -14,8 +14,10 @@ void run_latency(Session& session, const LatencyOptions& options) {
   }
   if (session.peers().mpi) contenders.push_back(tensor.mpi_in_place());
   if (auto* packed = session.packed_limit()) contenders.push_back(tensor.limit_packed(*packed));
-  session.measure(session.record("latency", tensor.bytes(), DataType::f32), contenders,
-                  {options.rounds, options.repeats, /*in_step=*/false}, allreduce_factor(session.world().size()));
+  const bool quick = session.quick();
+  const Rounds rounds{quick ? 3 : options.rounds, options.repeats, /*in_step=*/false, quick ? quick_seconds : 60.0};
+  session.measure(session.record("latency", tensor.bytes(), DataType::f32), contenders, rounds,
+                  allreduce_factor(session.world().size()));
 }
 
 }  // namespace hvd::bench

@@ -5,13 +5,17 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 
 #include "allreduce.h"
+#include "idle.h"
 #include "latency.h"
+#include "others.h"
 #include "session.h"
 #include "sizes.h"
 #include "step.h"
+#include "submit.h"
 
 // Benchmarks of hvd beside its peers, in one run: mpirun -np 2 hvd-bench latency
 
@@ -33,6 +37,9 @@ struct Options {
   std::string profiles = HVD_BENCH_PROFILES;
   std::string step_dtype = "f32";
   StepOptions step;
+  int submit_tensors = 161;
+  std::optional<double> idle_seconds;
+  std::string others_sizes = "4K,1M,16M";
 };
 
 std::vector<std::size_t> sizes_of(const Options& options) {
@@ -54,8 +61,7 @@ std::vector<DataType> dtypes_of(const std::string& text) {
 // A sub-command checks the user's words before anything starts, and returns what to do then.
 using Work = std::function<void(Session&)>;
 
-Work latency_work(Options& options) {
-  if (options.quick) options.latency.rounds = 3;
+Work latency_work(const Options& options) {
   return [&](Session& session) { run_latency(session, options.latency); };
 }
 
@@ -70,6 +76,22 @@ Work step_work(Options& options) {
   return [&, profile = load_profile(options.profile, options.profiles)](Session& session) {
     run_step(session, profile, options.step);
   };
+}
+
+Work submit_work(const Options& options) {
+  return [&](Session& session) { run_submit(session, options.submit_tensors); };
+}
+
+Work idle_work(const Options& options) {
+  constexpr double whole = 5.0;
+  constexpr double quick = 1.0;
+  return [seconds = options.idle_seconds.value_or(options.quick ? quick : whole)](Session& session) {
+    run_idle(session, seconds);
+  };
+}
+
+Work others_work(const Options& options) {
+  return [sizes = parse_sizes(options.others_sizes)](Session& session) { run_others(session, sizes); };
 }
 
 class Program {
@@ -87,6 +109,7 @@ class Program {
     add_latency();
     add_allreduce();
     add_step();
+    add_the_rest();
   }
 
   CLI::App& app() { return app_; }
@@ -145,6 +168,20 @@ class Program {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command->add_option("--rounds", options_.step.rounds, "interleaved rounds")->check(CLI::NonNegativeNumber);
+  }
+
+  void add_the_rest() {
+    add("submit", "cost to the caller of submitting a known name", [this] { return submit_work(options_); })
+        ->add_option("--tensors", options_.submit_tensors, "submitted in a row")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    add("idle", "messages and CPU time while nothing is to do", [this] { return idle_work(options_); })
+        ->add_option("--seconds", options_.idle_seconds, "how long (default 5, with --quick 1)")
+        ->check(CLI::PositiveNumber);
+    add("others", "allgather, broadcast, alltoall and reduce-scatter", [this] { return others_work(options_); })
+        ->add_option("--sizes", options_.others_sizes, "bytes on each rank")
+        ->type_name("SIZE,...")
+        ->capture_default_str();
   }
 
   Options options_;

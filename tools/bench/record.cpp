@@ -72,8 +72,8 @@ nlohmann::json to_json(const Record& record) {
 }
 
 std::string table_heading() {
-  return fmt::format("{:<11}{:>10} {:<9}{:<6}{:<18}{:>11}{:>11}{:>11}{:>8}{:>8}{:>9}  {}", "", "bytes", "dtype", "", "",
-                     "median us", "p10", "p90", "GB/s", "x MPI", "of limit", "counts");
+  return fmt::format("{:<11}{:>10} {:<9}{:<6}{:<18}{:>11}{:>11}{:>11}{:>11}{:>8}{:>8}{:>9}  {}", "", "bytes", "dtype",
+                     "", "", "median us", "p10", "p90", "p99", "GB/s", "x MPI", "of limit", "counts");
 }
 
 std::string table_line(const Record& record) {
@@ -81,9 +81,9 @@ std::string table_line(const Record& record) {
   for (const auto& [name, value] : record.counts)
     counts += fmt::format("{}{}={:g}", counts.empty() ? "" : " ", name, value);
   const std::string& what = record.profile.empty() ? record.bench : record.profile;
-  return fmt::format("{:<11}{:>10} {:<9}{:<6}{:<18}{:>11}{:>11}{:>11}{:>8}{:>8}{:>9}  {}", what,
+  return fmt::format("{:<11}{:>10} {:<9}{:<6}{:<18}{:>11}{:>11}{:>11}{:>11}{:>8}{:>8}{:>9}  {}", what,
                      format_bytes(record.bytes), record.dtype, record.peer, record.variant, cell(record.median_us, 2),
-                     cell(record.p10_us, 2), cell(record.p90_us, 2), cell(record.busbw_GBps, 2),
+                     cell(record.p10_us, 2), cell(record.p90_us, 2), cell(record.p99_us, 2), cell(record.busbw_GBps, 2),
                      cell(record.ratio_to_mpi, 2), cell(record.ratio_to_limit, 2), counts);
 }
 

@@ -20,10 +20,14 @@ struct Contender {
 };
 
 struct Rounds {
-  int rounds;
-  int repeats;   // of each contender in each round
-  bool in_step;  // a barrier before each repeat; else one operation chases the other
+  int rounds;           // at most
+  int repeats;          // of each contender in each round
+  bool in_step;         // a barrier before each repeat; else one operation chases the other
+  double seconds = 60;  // no further round begins after that time
 };
+
+// With --quick, all benches together are done within 40 s, also where several programs share the cores.
+inline constexpr double quick_seconds = 1.2;
 
 // What suits an operation on that many bytes.
 Rounds rounds_for(std::size_t bytes, bool quick);

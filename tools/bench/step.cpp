@@ -111,7 +111,9 @@ Contender limit_arena(const Gradients& gradients, limit::ArenaLimit& limit) {
 
 Rounds rounds_of(const Session& session, const StepOptions& options) {
   constexpr int enough = 9;
-  return {options.rounds > 0 ? options.rounds : (session.quick() ? 3 : enough), 1, /*in_step=*/true};
+  const bool quick = session.quick();
+  const int rounds = options.rounds > 0 ? options.rounds : (quick ? 3 : enough);
+  return {rounds, 1, /*in_step=*/true, quick ? 3 * quick_seconds : 60.0};
 }
 
 }  // namespace
