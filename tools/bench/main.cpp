@@ -138,13 +138,13 @@ class Program {
                             [this] { return latency_work(options_); });
     LatencyOptions& latency = options_.latency;
     command->add_option("--elements", latency.elements, "float32 elements")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     command->add_option("--repeats", latency.repeats, "operations per round")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     command->add_option("--rounds", latency.rounds, "interleaved rounds")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
   }
 
@@ -165,19 +165,19 @@ class Program {
     command->add_option("--profile", options_.profile, "name in tools/profiles, or a JSON file")->capture_default_str();
     command->add_option("--dtype", options_.step_dtype, "f32, f16, bf16, ...")->capture_default_str();
     command->add_option("--compute-ms", options_.step.compute_ms, "time of the backward pass that makes the gradients")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0.0, 60000.0))
         ->capture_default_str();
-    command->add_option("--rounds", options_.step.rounds, "interleaved rounds")->check(CLI::NonNegativeNumber);
+    command->add_option("--rounds", options_.step.rounds, "interleaved rounds")->check(CLI::Range(1, 1000));
   }
 
   void add_the_rest() {
     add("submit", "cost to the caller of submitting a known name", [this] { return submit_work(options_); })
         ->add_option("--tensors", options_.submit_tensors, "submitted in a row")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     add("idle", "messages and CPU time while nothing is to do", [this] { return idle_work(options_); })
         ->add_option("--seconds", options_.idle_seconds, "how long (default 5, with --quick 1)")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(0.1, 3600.0));
     add("others", "allgather, broadcast, alltoall and reduce-scatter", [this] { return others_work(options_); })
         ->add_option("--sizes", options_.others_sizes, "bytes on each rank")
         ->type_name("SIZE,...")

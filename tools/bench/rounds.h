@@ -23,7 +23,7 @@ struct Rounds {
   int rounds;           // at most
   int repeats;          // of each contender in each round
   bool in_step;         // a barrier before each repeat; else one operation chases the other
-  double seconds = 60;  // no further round begins after that time
+  double seconds = 60;  // about, for all rounds; what is slow has fewer repeats
 };
 
 // With --quick, all benches together are done within 40 s, also where several programs share the cores.
@@ -32,8 +32,8 @@ inline constexpr double quick_seconds = 1.2;
 // What suits an operation on that many bytes.
 Rounds rounds_for(std::size_t bytes, bool quick);
 
-// Lets the contenders take turns, round by round, so that all see the same machine; the first round only warms up, and
-// then `warm` is called. A sample is the time of one repeat, averaged over the ranks. Collective.
+// Lets the contenders take turns, round by round, so that all see the same machine. Before, each warms up, and then
+// `warm` is called. A sample is the time of one repeat, averaged over the ranks. Collective.
 std::vector<Samples> run_rounds(const World& world, const std::vector<Contender>& contenders, const Rounds& rounds,
                                 const std::function<void()>& warm = {});
 

@@ -8,7 +8,7 @@ namespace hvd::bench {
 struct StepOptions {
   DataType dtype = DataType::f32;
   double compute_ms = 0.0;  // over which the gradients become ready; 0: all at once
-  int rounds = 0;           // 0: as suits the size
+  int rounds = 0;           // 0: enough
 };
 
 // One training step's gradients, summed in place: hvd (submitted one by one, then waited for), a blocking MPI_Allreduce
