@@ -88,6 +88,13 @@ class Targets(unittest.TestCase):
         for line in perf_targets.markdown_table(found).splitlines()[2:]:
             self.assertRegex(line, r"^\| .+ \| [<>]= .+ \| - \| not measured: .+ \|$")
 
+    def test_times_may_be_another_quantile(self):
+        limit = RECORD | {"peer": "limit", "p10_us": 10.0}
+        records = [RECORD | {"p10_us": 12.0}, limit]
+        measure = perf_targets.step_time_over_limit("packed")
+        self.assertEqual(measure(perf_targets.Pass(records)), 1.0)
+        self.assertEqual(measure(perf_targets.Pass(records, "p10_us")), 1.2)
+
     def test_columns_of_the_table_line_up(self):
         lines = perf_targets.text_table(self.rows([RECORD])).splitlines()
         self.assertEqual(lines[0].index("target"), lines[1].index("<= 20 us"))

@@ -24,11 +24,10 @@ Gradients::Gradients(const World& world, const Profile& profile, DataType dtype,
       compute_ms_(compute_ms),
       pattern_(dtype, world.size(), world.rank()),
       bytes_(profile.elements() * size_of(dtype)),
-      buffer_(padded_bytes(profile, dtype)) {
+      private_memory_(padded_bytes(profile, dtype)) {
   std::size_t offset = 0;
   for (auto tensor = profile.tensors.rbegin(); tensor != profile.tensors.rend(); ++tensor) {
-    gradients_.push_back(
-        {tensor->name, Shape(tensor->shape), offset, tensor->elements, buffer_.data() + offset * size_of(dtype)});
+    gradients_.push_back({tensor->name, Shape(tensor->shape), offset, tensor->elements});
     offset += padded(tensor->elements, dtype);
   }
 }

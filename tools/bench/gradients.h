@@ -21,9 +21,8 @@ class Gradients {
   struct Gradient {
     std::string name;
     Shape shape;
-    std::size_t offset;  // of its first element in the buffer
+    std::size_t offset;  // of its first element, in memory that holds all gradients
     std::size_t count;
-    std::byte* data;
   };
 
   Gradients(const World& world, const Profile& profile, DataType dtype, double compute_ms);
@@ -33,14 +32,18 @@ class Gradients {
   std::size_t bytes() const { return bytes_; }
   // In the order in which they become ready.
   const std::vector<Gradient>& ready_order() const { return gradients_; }
-  // All of them in one piece; each begins on a cache line of its own, the gaps are zero or whatever.
-  std::byte* data() const { return buffer_.data(); }
-  std::size_t padded_elements() const { return buffer_.bytes() / size_of(dtype_); }
+  // All of them lie in one piece, each begins on a cache line of its own.
+  std::size_t padded_elements() const { return private_memory_.bytes() / size_of(dtype_); }
+  // Memory for them that belongs to this rank alone; other memory is laid out like it.
+  void* private_memory() const { return private_memory_.data(); }
+  std::byte* at(void* memory, const Gradient& gradient) const {
+    return static_cast<std::byte*>(memory) + gradient.offset * size_of(dtype_);
+  }
 
   // Computes (burns time), and calls body for each gradient when it is ready.
   void backward(const std::function<void(const Gradient&)>& body) const;
 
-  // Writes this rank's values of that repeat: into the buffer, or into other memory laid out like it.
+  // Writes this rank's values of that repeat.
   void fill(void* memory, unsigned repeat) const;
   // Throws unless the memory holds the sums: of every element, or of the ends of each gradient.
   void check(std::string_view what, const void* memory, unsigned repeat, bool all) const;
@@ -51,7 +54,7 @@ class Gradients {
   Pattern pattern_;
   std::size_t bytes_;
   std::vector<Gradient> gradients_;
-  Buffer buffer_;
+  Buffer private_memory_;
 };
 
 }  // namespace hvd::bench
