@@ -1,4 +1,4 @@
-"""The gradient profiles of the benchmarks against their generator, and against what was published. usage: profiles_test.py FOLDER"""
+"""The gradient profiles of hvd-bench against their generator, and what was published. usage: profiles_test.py FOLDER"""
 
 import json
 import math

@@ -136,9 +136,9 @@ def of_idle(name):
 
 
 TARGETS = [
-    Target("4 B allreduce, blocking, chained, n=2: p50", 4, latency(None, "in-place", 2), unit="us"),
+    Target("4 B allreduce, blocking, chained, n=2: p50", 4, latency("median_us", "in-place", 2), unit="us"),
     Target("the same: p99 (both cores free)", 30, latency("p99_us", "in-place", 2), unit="us"),
-    Target("the same by the background thread: p50", 25, latency(None, "async-busy", 2), unit="us"),
+    Target("the same by the background thread: p50", 25, latency("median_us", "async-busy", 2), unit="us"),
     Target("4 B allreduce, n=4: time over MPI's", 5, latency_over_mpi(4), unit="x"),
     Target("4 B allreduce, n=8: time over MPI's", 8, latency_over_mpi(8), unit="x"),
     Target("allreduce >= 1 MiB, packed: of the limit", 0.85, allreduce_over("limit", "packed", "packed"), False, "x"),
@@ -167,7 +167,7 @@ TARGETS = [
     Target("copies in per gradient byte, packed", 1, step_count("packed_per_byte")),
     Target("copies out per gradient byte, packed", 1, step_count("unpacked_per_byte")),
     Target("copies in per gradient byte, arena", 0, step_count("packed_per_byte", "arena"), missing=NO_ARENA),
-    Target("submit of a known name", 1, of_submit(None), unit="us"),
+    Target("submit of a known name", 1, of_submit("median_us"), unit="us"),
     Target("allocations per submit", 0, of_submit("allocations")),
     Target("messages per rank and batch, steady step", 2,
            lambda p: ratio(step_count("messages")(p), step_count("batches")(p))),
