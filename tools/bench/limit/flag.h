@@ -19,7 +19,7 @@ inline void publish(Flag& flag, std::uint64_t value) { flag.value.store(value, s
 
 // Spins for a while, then gives the core away between looks: with more ranks than cores the other one needs it.
 inline void await(const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
-  constexpr int spins = 100;  // a few microseconds
+  constexpr int spins = 20;  // about a microsecond
   for (int i = 0; i < spins; ++i) {
     if (counter.load(std::memory_order_acquire) >= value) return;
 #if defined(__x86_64__)
