@@ -21,7 +21,7 @@ class Commands(unittest.TestCase):
 
     def test_help_names_every_option(self):
         for command, options in {
-            "test": ["--quick", "--sanitize=KIND", "--coverage", "--fuzz", "--list", "--help"],
+            "test": ["--quick", "--sanitize=KIND", "--coverage", "--fuzz", "--bench", "--list", "--help"],
             "fuzz": ["--seconds N", "--seeds", "--list", "--help"],
         }.items():
             process = run(command, "--help")
@@ -43,6 +43,8 @@ class Commands(unittest.TestCase):
         self.assert_refused("test", "--coverage", "--sanitize=thread", because=because)
         for other in ("--quick", "--coverage", "--sanitize=address"):
             self.assert_refused("test", "--fuzz", other, because="--fuzz goes with names of targets only")
+            self.assert_refused("test", "--bench", other, because="--bench goes alone")
+        self.assert_refused("test", "--bench", "negotiation", because="--bench goes alone")
 
     def test_every_fuzz_target_is_listed(self):
         process = run("fuzz", "--list")

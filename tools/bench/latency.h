@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session.h"
+
 namespace hvd::bench {
 
 struct LatencyOptions {
@@ -9,8 +11,8 @@ struct LatencyOptions {
 };
 
 // One float32 allreduce after the other, each awaited before the next: blocking, submitted with allreduce_async and
-// waited for at once, submitted and left to the coordinator thread while the caller computes, and MPI_Allreduce itself.
-// The kinds take turns, so that all see the same machine. Results are checked; rank 0 prints a table.
-void run_latency(const LatencyOptions& options);
+// waited for at once, submitted and left to the coordinator thread while the caller computes, MPI_Allreduce itself, and
+// the limit. Collective.
+void run_latency(Session& session, const LatencyOptions& options);
 
 }  // namespace hvd::bench

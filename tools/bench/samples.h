@@ -16,6 +16,7 @@ class Samples {
  public:
   void add(double value) { values_.push_back(value); }
   bool empty() const { return values_.empty(); }
+  std::size_t count() const { return values_.size(); }
   // The value that the fraction q of the samples does not exceed.
   double quantile(double q) {
     const auto at = values_.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values_.size() - 1));
