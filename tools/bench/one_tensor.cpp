@@ -35,6 +35,13 @@ Contender OneTensor::hvd_in_place() {
   });
 }
 
+Contender OneTensor::hvd_arena(const Arena& arena) {
+  std::byte* memory = arena.memory().data();
+  return in_memory(memory, "hvd", "arena", [this, memory, name = name_ + ".arena"] {
+    allreduce(TensorView(memory, one_dimension(elements_), dtype_), {.name = name, .op = ReduceOp::sum});
+  });
+}
+
 Contender OneTensor::hvd_async_wait() {
   return in_place("hvd", "async-wait", [this, name = name_ + ".async-wait"] {
     allreduce_async(TensorView(output_.data(), one_dimension(elements_), dtype_), {.name = name, .op = ReduceOp::sum})
@@ -71,12 +78,7 @@ Contender OneTensor::limit_packed(limit::PackedLimit& limit) {
 }
 
 Contender OneTensor::limit_arena(limit::ArenaLimit& limit) {
-  Contender contender{"limit", "arena", {}, [this, &limit] { limit.allreduce(elements_); }, {}};
-  contender.prepare = [this, &limit](unsigned repeat) { pattern_.fill(limit.values(), 0, elements_, repeat); };
-  contender.check = [this, contender, &limit](unsigned repeat, bool all) {
-    check(contender, limit.values(), repeat, all);
-  };
-  return contender;
+  return in_memory(limit.values(), "limit", "arena", [this, &limit] { limit.allreduce(elements_); });
 }
 
 Contender OneTensor::out_of_place(std::string peer, std::string variant, std::function<void()> run) {
@@ -87,8 +89,13 @@ Contender OneTensor::out_of_place(std::string peer, std::string variant, std::fu
 }
 
 Contender OneTensor::in_place(std::string peer, std::string variant, std::function<void()> run) {
-  Contender contender = out_of_place(std::move(peer), std::move(variant), std::move(run));
-  contender.prepare = [this](unsigned repeat) { pattern_.fill(output_.data(), 0, elements_, repeat); };
+  return in_memory(output_.data(), std::move(peer), std::move(variant), std::move(run));
+}
+
+Contender OneTensor::in_memory(void* memory, std::string peer, std::string variant, std::function<void()> run) {
+  Contender contender{std::move(peer), std::move(variant), {}, std::move(run), {}};
+  contender.prepare = [this, memory](unsigned repeat) { pattern_.fill(memory, 0, elements_, repeat); };
+  contender.check = [this, contender, memory](unsigned repeat, bool all) { check(contender, memory, repeat, all); };
   return contender;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hvd/arena.h>
+
 #include <cstddef>
 #include <string>
 
@@ -17,8 +19,9 @@ class OneTensor {
   std::size_t bytes() const { return elements_ * size_of(dtype_); }
 
   // The contenders refer to this object and to the session's limits.
-  Contender hvd_packed();    // from input to output, blocking
-  Contender hvd_in_place();  // the same on the output alone
+  Contender hvd_packed();                   // from input to output, blocking
+  Contender hvd_in_place();                 // the same on the output alone
+  Contender hvd_arena(const Arena& arena);  // in its memory
   Contender hvd_async_wait();
   Contender hvd_async_busy();  // the caller watches the handle and never enters hvd, as one that computes meanwhile
   Contender mpi();
@@ -30,6 +33,7 @@ class OneTensor {
  private:
   Contender out_of_place(std::string peer, std::string variant, std::function<void()> run);
   Contender in_place(std::string peer, std::string variant, std::function<void()> run);
+  Contender in_memory(void* memory, std::string peer, std::string variant, std::function<void()> run);
   // Looks at the whole result, or at its ends and middle.
   void check(const Contender& contender, const void* result, unsigned repeat, bool all) const;
 

@@ -139,9 +139,11 @@ void run_step(Session& session, const Profile& profile, const StepOptions& optio
   const Gradients gradients(world, profile, options.dtype, options.compute_ms);
   const std::string title =
       options.compute_ms > 0.0 ? fmt::format("{}+{}ms", profile.name, options.compute_ms) : profile.name;
+  const Arena arena = session.peers().hvd ? make_arena(gradients.padded_elements() * size_of(options.dtype)) : Arena();
   std::vector<std::unique_ptr<HvdStep>> hvd_steps;
   if (session.peers().hvd) {
     hvd_steps.push_back(std::make_unique<HvdStep>(gradients, gradients.private_memory(), "packed", title));
+    hvd_steps.push_back(std::make_unique<HvdStep>(gradients, arena.memory().data(), "arena", title));
   }
 
   std::vector<Contender> contenders;
