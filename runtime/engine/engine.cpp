@@ -69,6 +69,14 @@ class Caller {
   std::atomic<int>& count_;
 };
 
+// Does nothing; its memory comes from a pool, for many submissions post one.
+struct WakeUp {
+  using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
+  std::pmr::memory_resource* memory;
+  allocator_type get_allocator() const noexcept { return memory; }
+  void operator()() const {}
+};
+
 // Ranks that wait so long for one operation have nothing else to do: the root hears of it, for it may be a deadlock.
 constexpr auto blocked_after = 250ms;
 
@@ -348,9 +356,7 @@ void Engine::wake_driver() {
   if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) wake_thread();
 }
 
-void Engine::wake_thread() {
-  boost::asio::post(io_, [] {});
-}
+void Engine::wake_thread() { boost::asio::post(io_, WakeUp{&wake_memory_}); }
 
 void Engine::run() {
   for (TimePoint next = Clock::now();;) {
