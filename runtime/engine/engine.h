@@ -73,6 +73,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
 
  private:
+  static int choose_look_limit(const Topology& topology);
   std::string start_timeline();
   std::string connect(std::unique_ptr<SharedMemory>& world_memory);
   void run();
