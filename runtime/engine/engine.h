@@ -82,7 +82,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TimePoint drive_in_background();
   void give_up_token();
   Bell::Sleeper sleeper() const;
-  bool look_again(int& looks, int limit);
+  bool look_again(int& looks, int pauses, int yields);
   void ring_sleepers();
   TimePoint next_look(TimePoint now) const;
   void wake_driver();

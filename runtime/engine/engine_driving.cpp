@@ -21,10 +21,13 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // How often a driver looks again before it sleeps, and after how many looks it wakes those who sleep in a socket. With
-// more ranks than cores it does not look again at all: every turn of a spinning rank is taken from one that has work.
-constexpr int waiter_looks = 600;
+// more ranks than cores it does not spin at all: every turn of a spinning rank is taken from one that has work. A thread
+// that waits then gives its turn to others for a while, which costs far less than to sleep and to be woken; the
+// coordinator thread does not, as the program may compute meanwhile.
+constexpr int waiter_looks = 100;
 constexpr int thread_looks = 100;
 constexpr int looks_before_ringing = 100;
+constexpr int waiter_yields = 50;
 constexpr int yields_for_remote_news = 100;
 constexpr auto longest_sleep = 1s;
 
@@ -103,7 +106,7 @@ void Engine::drive_for(PendingOperation& operation, std::optional<TimePoint> unt
       continue;
     }
     if (until && now_ >= *until) return;
-    if (look_again(looks, look_limit_)) continue;
+    if (look_again(looks, look_limit_, waiter_yields)) continue;
     ring_sleepers();
     const std::uint32_t seen = bells_->mine().announce(Bell::Sleeper::futex);
     if (!step()) {
@@ -127,7 +130,7 @@ TimePoint Engine::drive_in_background() {
       looks = 0;
       continue;
     }
-    if (coordinator_->busy() && look_again(looks, std::min(look_limit_, thread_looks))) continue;
+    if (coordinator_->busy() && look_again(looks, std::min(look_limit_, thread_looks), 0)) continue;
     ring_sleepers();
     bells_->mine().announce(sleeper());
     if (!step()) break;
@@ -165,16 +168,16 @@ bool Engine::step() noexcept {
   return false;
 }
 
-bool Engine::look_again(int& looks, int limit) {
+bool Engine::look_again(int& looks, int pauses, int yields) {
   ++looks;
   if (looks == 1 && coordinator_->must_poll() && Clock::now() - last_news_ > long_wait) return false;
-  if (looks == looks_before_ringing) ring_sleepers();
-  if (looks <= limit) {
+  if (looks == looks_before_ringing || looks == pauses + 1) ring_sleepers();
+  if (looks <= pauses) {
     pause();
     return true;
   }
-  // Messages between hosts ring no bell: give way to others, but look a while longer.
-  if (coordinator_->must_poll() && looks <= limit + yields_for_remote_news) {
+  // Messages between hosts ring no bell: look a while longer.
+  if (looks <= pauses + (coordinator_->must_poll() ? yields_for_remote_news : yields)) {
     std::this_thread::yield();
     return true;
   }
