@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int waiter_looks = 100;
 constexpr int thread_looks = 100;
 constexpr int looks_before_ringing = 100;
-constexpr int waiter_yields = 50;
+constexpr int waiter_yields = 20;
 constexpr int yields_for_remote_news = 100;
 constexpr auto longest_sleep = 1s;
 
