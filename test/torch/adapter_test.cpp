@@ -372,7 +372,7 @@ TEST_F(AdapterTest, NamesMayHoldAnything) {
   EXPECT_THAT(values_of(w), ElementsAre(-1));
 }
 
-TEST_F(AdapterTest, GradientsOfAnyStridesAreReduced) {
+TEST_F(AdapterTest, R78_GradientsOfAnyStridesAreReduced) {
   const auto w = ::torch::zeros({3, 2}).t().set_requires_grad(true);  // its gradient takes over the strides
   ASSERT_FALSE(w.is_contiguous());
   const auto coefficients = ::torch::arange(6, ::torch::kFloat32).view({2, 3});

@@ -174,7 +174,7 @@ Job adasum_job(DataSet& set, const Case& given, std::shared_ptr<SameEverywhere> 
 
 class AdasumData : public testing::TestWithParam<std::vector<int>> {};
 
-TEST_P(AdasumData, CombinesEachTensorOfTheContributors) {
+TEST_P(AdasumData, R48_CombinesEachTensorOfAnyNumberOfContributors) {
   for (const std::size_t chunk_bytes : {std::size_t{128}, std::size_t{1024}}) {
     run_two_sets(GetParam(), chunk_bytes, 29, [](DataSet& set, std::mt19937& random) {
       for (int round = 0; round < data_rounds; ++round) {
