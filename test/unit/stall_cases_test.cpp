@@ -166,7 +166,7 @@ TEST(Stall, R06_TheCallbackOfARankIsToldOfWhatHasStartedThereAndHangs) {
   });
   static_cast<void>(testing::internal::GetCapturedStderr());
   ASSERT_FALSE(reports.empty());
-  EXPECT_THAT(reports, testing::Each(StartsWith("allreduce 'x' has started and has not moved for ")));
+  EXPECT_THAT(reports, testing::Each(StartsWith("allreduce 'x' is ready on all ranks and has not moved for ")));
 }
 
 TEST(Stall, R01_InAProcessSetOnlyItsRanksAreWaitedFor) {
