@@ -65,7 +65,6 @@ def rows(passes, targets):
     return result
 
 
-NO_ARENA = "hvd-bench has no arena variant"
 NO_TORCH = "no PyTorch that runs here"
 NO_HOROVOD = "no Horovod that runs here"
 
@@ -144,29 +143,28 @@ TARGETS = [
     Target("allreduce >= 1 MiB, packed: of the limit", 0.85, allreduce_over("limit", "packed", "packed"), False, "x"),
     Target("allreduce >= 1 MiB, packed: over MPI's best", 1.0, allreduce_over("mpi", "packed"), False, "x"),
     Target("allreduce >= 64 MiB, packed: over MPI's best", 1.2, allreduce_over("mpi", "packed", least=64 * MIB), False, "x"),
-    Target("allreduce >= 1 MiB, arena: of the limit", 0.8, allreduce_over("limit", "arena", "arena"), False, "x", NO_ARENA),
-    Target("allreduce >= 1 MiB, arena: over MPI's best", 2.5, allreduce_over("mpi", "arena"), False, "x", NO_ARENA),
+    Target("allreduce >= 1 MiB, arena: of the limit", 0.8, allreduce_over("limit", "arena", "arena"), False, "x"),
+    Target("allreduce >= 1 MiB, arena: over MPI's best", 2.5, allreduce_over("mpi", "arena"), False, "x"),
     Target("ResNet-50 step, packed: time over the limit", 1.2, step_time_over_limit("packed"), unit="x"),
     Target("ResNet-50 step, packed: over N blocking MPI calls", 1.3, step_over("packed", "mpi", "per-tensor"), False, "x"),
     Target("ResNet-50 step, packed: over Horovod default", 3.5, step_over("packed", "horovod", "default"), False, "x",
            NO_HOROVOD),
     Target("ResNet-50 step, packed: over Horovod's best", 1.2, step_over("packed", "horovod"), False, "x", NO_HOROVOD),
     Target("ResNet-50 step, packed: over DDP gloo", 4, step_over("packed", "ddp-gloo"), False, "x", NO_TORCH),
-    Target("ResNet-50 step, arena: time over the limit", 1.25, step_time_over_limit("arena"), True, "x", NO_ARENA),
-    Target("ResNet-50 step, arena: over N blocking MPI calls", 2.8, step_over("arena", "mpi", "per-tensor"), False, "x",
-           NO_ARENA),
-    Target("ResNet-50 step, arena: over Horovod default", 8, step_over("arena", "horovod", "default"), False, "x", NO_ARENA),
-    Target("ResNet-50 step, arena: over Horovod's best", 2.7, step_over("arena", "horovod"), False, "x", NO_ARENA),
-    Target("ResNet-50 step, arena: over DDP gloo", 9, step_over("arena", "ddp-gloo"), False, "x", NO_ARENA),
+    Target("ResNet-50 step, arena: time over the limit", 1.25, step_time_over_limit("arena"), True, "x"),
+    Target("ResNet-50 step, arena: over N blocking MPI calls", 2.8, step_over("arena", "mpi", "per-tensor"), False, "x"),
+    Target("ResNet-50 step, arena: over Horovod default", 8, step_over("arena", "horovod", "default"), False, "x", NO_HOROVOD),
+    Target("ResNet-50 step, arena: over Horovod's best", 2.7, step_over("arena", "horovod"), False, "x", NO_HOROVOD),
+    Target("ResNet-50 step, arena: over DDP gloo", 9, step_over("arena", "ddp-gloo"), False, "x", NO_TORCH),
     Target("ResNet-50 step, n=4, packed: over Horovod, 4 MiB fusion", 2, step_over("packed", "horovod", "4194304", 4), False,
            "x", NO_HOROVOD),
     Target("ResNet-50 step, n=4, arena: over Horovod, 4 MiB fusion", 5, step_over("arena", "horovod", "4194304", 4), False,
-           "x", NO_ARENA),
+           "x", NO_HOROVOD),
     Target("f16 step: time over f32's", 0.6, step_dtype_over_f32("f16"), unit="x"),
     Target("bf16 step: time over f32's", 0.6, step_dtype_over_f32("bf16"), unit="x"),
     Target("copies in per gradient byte, packed", 1, step_count("packed_per_byte")),
     Target("copies out per gradient byte, packed", 1, step_count("unpacked_per_byte")),
-    Target("copies in per gradient byte, arena", 0, step_count("packed_per_byte", "arena"), missing=NO_ARENA),
+    Target("copies in per gradient byte, arena", 0, step_count("packed_per_byte", "arena")),
     Target("submit of a known name", 1, of_submit("median_us"), unit="us"),
     Target("allocations per submit", 0, of_submit("allocations")),
     Target("messages per rank and batch, steady step", 2,
