@@ -179,6 +179,7 @@ bool Engine::look_again(int& looks, int pauses, int yields) {
   // Messages between hosts ring no bell: look a while longer.
   if (looks <= pauses + (coordinator_->must_poll() ? yields_for_remote_news : yields)) {
     std::this_thread::yield();
+    steps_to_clock_ = 0;  // that may have taken long
     return true;
   }
   return false;
