@@ -65,7 +65,9 @@ void Arbiter::on_ready(int rank, Ready& ready, TimePoint now) {
     throw InternalError(
         fmt::format("rank {} reported '{}' with a fingerprint that nobody explained", rank, state.name));
   }
-  check_extents(rank, state, state.said.at(ready.fingerprint), ready.extents);
+  // Of a set that is no more, which the rank may not know yet, nobody looks at them: it fails below.
+  if (sets_.find(state.process_set) != nullptr)
+    check_extents(rank, state, state.said.at(ready.fingerprint), ready.extents);
   mine = state.last[*position] = ready.fingerprint;
   state.extents[*position] = std::move(ready.extents);
   if (state.count == 0) {
