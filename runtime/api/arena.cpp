@@ -5,6 +5,10 @@
 #include <hvd/error.h>
 #include <hvd/runtime.h>
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -26,11 +30,11 @@ void Arena::clear() {
 }
 
 TensorView Arena::allocate(const Shape& shape, DataType dtype) {
-  const auto bytes = static_cast<std::size_t>(shape.elements()) * size_of(dtype);
   const std::size_t left = memory().size() - used();
-  if (bytes > left) {
-    throw InvalidArgumentError(fmt::format("arena: {} needs {} bytes, {} of {} are left", describe(dtype, shape), bytes,
-                                           left, memory().size()));
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(shape.elements()), size_of(dtype), &bytes) || bytes > left) {
+    throw InvalidArgumentError(
+        fmt::format("arena: {} does not fit, {} of {} bytes are left", describe(dtype, shape), left, memory().size()));
   }
   if (state_ == nullptr) return {nullptr, shape, dtype};
   std::byte* data = state_->memory.data() + state_->used;
@@ -38,34 +42,52 @@ TensorView Arena::allocate(const Shape& shape, DataType dtype) {
   return {data, shape, dtype};
 }
 
+namespace {
+
+// What every rank says. Whoever has joined says nothing, and an arena needs all.
+std::vector<std::int64_t> ask_all(Runtime& runtime, const std::string& name, std::span<const std::int64_t> mine) {
+  const Tensor all = runtime.allgather(mine, {.name = name});
+  const auto values = all.values<std::int64_t>();
+  if (values.size() != mine.size() * static_cast<std::size_t>(runtime.size())) {
+    throw InvalidArgumentError(fmt::format("{}: only {} of {} ranks take part: the others have joined", name,
+                                           values.size() / mine.size(), runtime.size()));
+  }
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
 Arena Runtime::make_arena(std::size_t bytes) {
   engine_->throw_if_forked();
-  const auto number = engine_->next_arena();
-  // The parts' sizes, and at last whether all ranks have the memory: none uses it before.
-  const auto tell = [&](const char* what, std::int64_t value) {
-    const std::string name = fmt::format("arena {}: {}", number, what);
-    const Tensor all = allgather(std::span<const std::int64_t>(&value, 1), {.name = name});
-    const auto values = all.values<std::int64_t>();
-    return std::vector<std::int64_t>(values.begin(), values.end());
-  };
-  const std::vector<std::int64_t> sizes = tell("bytes", static_cast<std::int64_t>(bytes));
+  // The number is agreed on as well: a call that failed on one rank alone must not shift its next ones.
+  const std::array<std::int64_t, 2> mine{static_cast<std::int64_t>(bytes), engine_->next_arena()};
+  const std::vector<std::int64_t> told = ask_all(*this, "arena: size and number", mine);
+  std::vector<std::int64_t> sizes;
+  std::int64_t number = 0;
+  for (std::size_t at = 0; at < told.size(); at += mine.size()) {
+    sizes.push_back(told[at]);
+    number = std::max(number, told[at + 1]);
+  }
   std::string trouble;
-  std::span<std::byte> mine;
+  std::optional<detail::Engine::ArenaMemory> memory;
   try {
-    mine = engine_->share_arena(number, sizes);
+    memory = engine_->share_arena(static_cast<std::uint32_t>(number), sizes);
   } catch (const ShutDownError&) {
     throw;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     trouble = error.what();
   }
-  const std::vector<std::int64_t> made = tell("made", trouble.empty() ? 1 : 0);
-  if (!trouble.empty()) throw InvalidArgumentError(fmt::format("arena of {} bytes: {}", bytes, trouble));
+  const std::int64_t has_it = memory ? 1 : 0;
+  const std::vector<std::int64_t> made = ask_all(*this, "arena: memory", {&has_it, 1});
+  if (!memory) throw InvalidArgumentError(fmt::format("arena of {} bytes: {}", bytes, trouble));
   const auto lacking = std::ranges::find(made, 0);
   if (lacking != made.end()) {
     throw InvalidArgumentError(
         fmt::format("arena of {} bytes: rank {} has no memory for it", bytes, lacking - made.begin()));
   }
-  return {mine.first(bytes), engine_};
+  const std::span<std::byte> part = engine_->add_arena(static_cast<std::uint32_t>(number), std::move(*memory));
+  static_cast<void>(ask_all(*this, "arena: known", {&has_it, 1}));  // before anybody refers to it
+  return {part.first(bytes), engine_};
 }
 
 }  // namespace hvd

@@ -59,7 +59,8 @@ bool Coordinator::step(TimePoint now) {
   bool moved = take_news();
   moved = (arbiter_ ? negotiate_as_root(now) : negotiate_with_root(now)) || moved;
   moved = plane_.step(now) || moved;
-  if (std::exchange(last_look_, now) != now && look_at_clocks(now)) return true;
+  const bool warned = arbiter_ && arbiter_->has_warnings();
+  if ((std::exchange(last_look_, now) != now || warned) && look_at_clocks(now)) return true;
   if (stopping_ && (plane_.idle() || stopping_->abandon)) {
     stop({stopping_->code, stopping_->reason});
     moved = true;
@@ -215,19 +216,23 @@ void Coordinator::finish(const OperationPtr& operation, const std::optional<Fail
   finished->finish(failure);
 }
 
-// Not at every step: who spins steps far more often than these can have changed. True when the runtime has ended.
+// Not at every step: who spins steps far more often than these can have changed. True when it
+// has decided something.
 bool Coordinator::look_at_clocks(TimePoint now) {
+  bool ticked = false;
   if (arbiter_) {
-    if (const auto due = arbiter_->deadline(); due && now >= *due) arbiter_->tick(now);
+    const auto due = arbiter_->deadline();
+    ticked = due && now >= *due;
+    if (ticked) arbiter_->tick(now);
     for (const std::string& warning : arbiter_->take_warnings()) report_stall(warning);
   }
   const auto due = plane_.deadline();
-  if (!due || now < *due) return false;
+  if (!due || now < *due) return ticked;
   const auto stall = plane_.look_for_stall(now);
-  if (!stall) return false;
+  if (!stall) return ticked;
   if (!stall->is_fatal) {
     report_stall(stall->report);
-    return false;
+    return ticked;
   }
   break_off({ErrorCode::stalled, stall->report});
   return true;

@@ -8,6 +8,7 @@
 
 #include <hvd/error.h>
 #include <algorithm>
+#include <limits>
 
 #include "config/settings.h"
 #include "engine/caller.h"
@@ -129,31 +130,41 @@ bool Engine::cancel(const OperationPtr& operation) {
   return operation->failure() && operation->failure()->code == ErrorCode::cancelled;
 }
 
-std::uint32_t Engine::next_arena() {
-  const std::uint32_t number = arena_count_.fetch_add(1);
-  if (number < SharedArenas::most) return number;
-  throw InvalidArgumentError(fmt::format("arena: there are {} already", SharedArenas::most));
-}
-
-std::span<std::byte> Engine::share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank) {
-  constexpr std::size_t page = 4096;
+Engine::ArenaMemory Engine::share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank) {
+  constexpr std::int64_t page = 4096;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
+  if (number >= SharedArenas::most) {
+    throw InvalidArgumentError(fmt::format("there are {} arenas already", SharedArenas::most));
+  }
+  arena_count_.store(number + 1);
+  std::int64_t total = 0;
   std::vector<std::size_t> begins{0};
   for (const int rank : topology_.ranks_on(topology_.host())) {
-    const auto bytes = static_cast<std::size_t>(bytes_by_rank.at(static_cast<std::size_t>(rank)));
-    begins.push_back(begins.back() + (bytes + page - 1) / page * page);
+    const std::int64_t bytes = bytes_by_rank.at(static_cast<std::size_t>(rank));
+    if (bytes < 0 || bytes > most - page || total > most - bytes - page) {
+      throw InvalidArgumentError(fmt::format("the ranks of host {} ask for too much", topology_.host()));
+    }
+    total += (bytes + page - 1) / page * page;
+    begins.push_back(static_cast<std::size_t>(total));
   }
   const std::string key = fmt::format("{}-arena-{}-{}", world_, number, topology_.host());
+  const std::size_t size = static_cast<std::size_t>(std::max(total, page));
   const TimePoint last = after(Clock::now(), config_.start_timeout);
   for (;;) {
     {
       const std::scoped_lock lock(end_mutex_);
       if (coordinator_ == nullptr) throw ShutDownError("arena: the runtime has ended");
-      auto memory = transport_->try_share(key, std::max(begins.back(), page), topology_.local_size());
-      if (memory != nullptr) return arenas_.add(number, std::move(memory), std::move(begins));
+      auto memory = transport_->try_share(key, size, topology_.local_size());
+      if (memory != nullptr) return {.memory = std::move(memory), .begins = std::move(begins)};
     }
     if (Clock::now() >= last) throw StallError("arena: the other ranks of the host have not come for their memory");
     std::this_thread::sleep_for(100us);
   }
+}
+
+std::span<std::byte> Engine::add_arena(std::uint32_t number, ArenaMemory arena) {
+  const std::scoped_lock lock(end_mutex_);
+  return arenas_.add(number, std::move(arena.memory), std::move(arena.begins));
 }
 
 Stats Engine::stats() {

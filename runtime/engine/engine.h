@@ -64,10 +64,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool wait(const OperationPtr& operation, std::optional<TimePoint> until);
   // Withdraws the operation unless it is under way; waits for the decision. True if it was withdrawn.
   bool cancel(const OperationPtr& operation);
-  // The next arena, equal on all ranks that make them in one order.
-  std::uint32_t next_arena();
-  // Its memory, of so many bytes by rank; returns this rank's part. Throws InternalError when there is no room for it.
-  std::span<std::byte> share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank);
+  // The number of the next arena, as far as this rank knows.
+  std::uint32_t next_arena() const { return arena_count_.load(); }
+  struct ArenaMemory {
+    std::unique_ptr<SharedMemory> memory;
+    std::vector<std::size_t> begins;  // of the parts of the ranks of this host, and the end
+  };
+  // Of so many bytes by rank. Throws when there is no room for it.
+  ArenaMemory share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank);
+  // From here on what lies in it is reduced there; returns this rank's part.
+  std::span<std::byte> add_arena(std::uint32_t number, ArenaMemory arena);
   // Ends this rank's part, see Runtime::shutdown(); joins the coordinator thread.
   void leave(const std::string& reason) noexcept;
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }

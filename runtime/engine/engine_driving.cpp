@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // How often a driver looks again before it sleeps, and after how many looks it wakes those who sleep in a socket. With
-// more ranks than cores it does not spin at all: every turn of a spinning rank is taken from one that has work. A thread
-// that waits then gives its turn to others for a while, which costs far less than to sleep and to be woken; the
+// more ranks than cores it does not spin at all: every turn of a spinning rank is taken from one that has work. A
+// thread that waits then gives its turn to others for a while, which costs far less than to sleep and to be woken; the
 // coordinator thread does not, as the program may compute meanwhile.
 constexpr int waiter_looks = 100;
 constexpr int thread_looks = 100;

@@ -49,6 +49,7 @@ class Arbiter {
   // one without.
   Plan take_plan();
   // Reports of stalls for the log.
+  bool has_warnings() const { return !warnings_.empty(); }
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   // By rank: for how long operations that lacked this rank alone have waited for it.
   const std::vector<Seconds>& waited_for() const { return waited_for_; }

@@ -146,13 +146,49 @@ TEST(Arena, SaysWhenItIsFull) {
     static_cast<void>(arena.allocate({100}, DataType::f32));
     EXPECT_EQ(arena.used(), 448U);
     EXPECT_EQ(thrown_by<InvalidArgumentError>([&] { return arena.allocate({200}, DataType::f32); }),
-              "arena: float32[200] needs 800 bytes, 552 of 1000 are left");
+              "arena: float32[200] does not fit, 552 of 1000 bytes are left");
     static_cast<void>(arena.allocate({138}, DataType::f32));
     EXPECT_EQ(arena.used(), 1000U);
     arena.clear();
     EXPECT_EQ(floats(arena.allocate({250}, DataType::f32)).size(), 250U);
     EXPECT_THAT(thrown_by<InvalidArgumentError>([] { return Arena().allocate({1}, DataType::f32); }),
-                HasSubstr("0 of 0 are left"));
+                HasSubstr("0 of 0 bytes are left"));
+    const std::int64_t many = std::int64_t{1} << 61;
+    EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { return arena.allocate({many}, DataType::f64); }),
+                HasSubstr("does not fit"));
+    runtime.barrier();
+  });
+}
+
+TEST(Arena, SizesThatCannotBeAreAnErrorOnAllRanksAndTheNextOneIsMade) {
+  run_world(2, [](Runtime& runtime) {
+    for (const std::size_t bytes : {~std::size_t{0}, std::size_t{1} << 62}) {
+      EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { return runtime.make_arena(bytes); }),
+                  HasSubstr("the ranks of host 0 ask for too much"));
+    }
+    EXPECT_EQ(runtime.make_arena(5000).memory().size(), 5000U);
+    runtime.barrier();
+  });
+}
+
+TEST(Arena, ARankThatHasJoinedIsAnErrorAndItsNextCallFindsTheOthersAgain) {
+  Config config;
+  config.test_topology = {2, 1};
+  run_world(3, config, [](Runtime& runtime) {
+    if (runtime.rank() == 1) {
+      const Handle join = runtime.join_async();
+      EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { return runtime.make_arena(100); }), HasSubstr("has joined"));
+      join.wait();
+    } else {
+      EXPECT_THAT(thrown_by<InvalidArgumentError>([&] { return runtime.make_arena(100); }),
+                  HasSubstr("only 2 of 3 ranks take part"));
+      runtime.join();
+    }
+    Arena arena = runtime.make_arena(1 << 16);
+    const TensorView tensor = arena.allocate({10000}, DataType::f32);
+    fill(floats(tensor), runtime.rank());
+    runtime.allreduce(tensor, {.name = "x", .op = ReduceOp::sum});
+    EXPECT_EQ(wrong(floats(tensor), 3), 0U);
     runtime.barrier();
   });
 }

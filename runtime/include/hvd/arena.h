@@ -18,6 +18,9 @@ class Engine;
 // operations, they are like any other memory. Lay gradients out in the order in which they become ready, so that those
 // that are reduced together lie together.
 //
+// After an operation on it has failed, another rank that has not heard of that may still write to its tensor: use the
+// memory again once shutdown() has returned.
+//
 // Cheap to copy; copies mean the same arena, and are not to be allocated from by two threads at a time. The memory
 // stays until the last copy and the runtime are gone.
 class HVD_API Arena {

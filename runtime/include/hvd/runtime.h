@@ -158,7 +158,8 @@ class HVD_API Runtime {
                          ProcessSet set = {});
 
   // Makes memory, zero-filled, whose tensors are allreduced where they lie. Collective over all ranks, which call it in
-  // one order; `bytes` may differ by rank. Throws InvalidArgumentError on all ranks when one has no room for it. A
+  // one order; `bytes` may differ by rank. Throws InvalidArgumentError on all ranks when one has no room for it or has
+  // joined. A
   // runtime makes at most 256.
   Arena make_arena(std::size_t bytes);
 
