@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/process.h"
 #include "../support/world.h"
 
 // What a rank that has nothing to do costs.
@@ -19,12 +20,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto pause = 500ms;
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // One that spins takes all the time there is; a busy machine makes the share smaller, not larger.
 void expect_little_cpu_time(const std::string& what, const std::function<void()>& wait) {

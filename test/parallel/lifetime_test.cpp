@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <hvd/hvd.h>
 #include <hvd/mpi.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -161,15 +160,6 @@ TEST(Lifetime, UnlikeConfigsAreAnErrorOnAllRanksAndInitMayFollow) {
   hvd::init();
   expect_sum_works();
   hvd::shutdown();
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 TEST(Lifetime, AnIdleRuntimeUsesNoCpu) {

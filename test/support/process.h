@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <thread>
@@ -22,6 +23,13 @@ struct Resources {
     return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
   }
 };
+
+// Of all threads of this process.
+inline double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 // A thread stays in the list for a moment after it was joined.
 inline void expect_no_more_than(const Resources& before) {

@@ -101,6 +101,11 @@ TEST_F(ArbiterSets, ASetThatIsAddedCanBeUsedAndOneThatIsRemovedCannot) {
   submit_on({1}, float_request("x", 4, 3));
   EXPECT_EQ(world.failures(1).at("x").code, ErrorCode::invalid_argument);
   EXPECT_EQ(world.failures(1).at("x").text, "allreduce 'x' process set 3: the process set does not exist any more");
+  // Its rows are for the ranks of the set, of which the root knows no more.
+  Request exchange = float_request("y", 2, 3);
+  exchange.operation = Operation::alltoall;
+  submit_on({1}, exchange, {1, 1});
+  EXPECT_EQ(world.failures(1).at("y").code, ErrorCode::invalid_argument);
 }
 
 TEST_F(ArbiterSets, WhatIsReportedToASetThatIsNoMoreFailsOnEachRankThatReportsIt) {
