@@ -146,7 +146,7 @@ bool Allreduce::reduce() {
     if (!hosts_summed(chunk)) return false;
     const Range slice = my_slice(chunk);
     std::byte* result = stream_.buffers().result(chunk) + slice.begin * element_bytes_;
-    std::vector<const std::byte*> sums;
+    List<const std::byte*> sums;
     for (const int host : participants_.contributing_hosts()) {
       sums.push_back(stream_.buffers().host_partial(chunk, host) + slice.begin * cpu::accumulator_size(reduction_));
     }
@@ -275,8 +275,8 @@ void Allreduce::for_others_slices(std::uint64_t chunk, const Visit& visit) const
   if (end < bytes) visit(end, bytes - end);
 }
 
-std::vector<const std::byte*> Allreduce::slots(std::uint64_t chunk) const {
-  std::vector<const std::byte*> slots;
+List<const std::byte*> Allreduce::slots(std::uint64_t chunk) const {
+  List<const std::byte*> slots;
   for (const int rank : contributors_) slots.push_back(stream_.buffers().slot(chunk, rank));
   return slots;
 }

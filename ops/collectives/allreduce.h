@@ -62,7 +62,7 @@ class Allreduce final : public Collective {
   std::size_t begin_of(std::uint64_t chunk) const { return elements_of(chunk).begin * element_bytes_; }
   bool refers(std::uint64_t chunk) const;         // to where its data lies
   bool lies_in_arena(std::uint64_t chunk) const;  // both input and output
-  std::vector<const std::byte*> slots(std::uint64_t chunk) const;
+  List<const std::byte*> slots(std::uint64_t chunk) const;
   bool hosts_summed(std::uint64_t chunk) const;
 
   ChunkStream& stream_;
@@ -83,7 +83,7 @@ class Allreduce final : public Collective {
   bool in_place_;
   bool past_caches_;
   ChunkSources sources_;
-  std::vector<std::byte*> targets_;
+  List<std::byte*> targets_;
   std::uint64_t count_;
   std::uint64_t first_;
   // Chunks that are through each phase on this rank; all of them where it has no part in the phase.

@@ -47,8 +47,8 @@ class ChunkSources {
   ChunkStream& stream_;
   const FusedInput& own_;
   std::size_t begin_ = 0;
-  std::vector<Source> sources_;
-  std::vector<const std::byte*> pointers_;
+  List<Source> sources_;
+  List<const std::byte*> pointers_;
 };
 
 }  // namespace hvd

@@ -5,6 +5,8 @@
 
 #include <hvd/error.h>
 
+#include "types/pooled.h"
+
 namespace hvd {
 
 enum class Progress : std::uint8_t { waiting, advanced, done };
@@ -17,6 +19,9 @@ enum class Phase : std::uint8_t { started, packed, reduced, unpacked };
 class Collective {
  public:
   virtual ~Collective() = default;
+  // One for each batch.
+  static void* operator new(std::size_t bytes) { return take_pooled(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) { give_back_pooled(memory, bytes); }
   // advanced: something was done, call again. waiting: other ranks must come first; their progress rings this rank's
   // bell, unless it comes by message: between hosts, or where needs_polling().
   virtual Progress step() = 0;

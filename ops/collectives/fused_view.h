@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
+
+#include "types/pooled.h"
 
 namespace hvd {
 
@@ -48,7 +49,7 @@ class FusedView {
 
   std::size_t piece_at(std::size_t offset) const;
 
-  std::vector<Piece> pieces_;  // none is empty
+  List<Piece> pieces_;  // none is empty
   std::size_t bytes_ = 0;
   mutable std::size_t last_ = 0;  // where the last access ended: accesses are mostly sequential
 };

@@ -35,7 +35,7 @@ class ControlLinks {
     int peer_local_rank;
     ByteRing out;
     ByteRing in;
-    std::deque<Bytes> unsent;  // framed; the first one may be partly written
+    std::deque<Bytes, Pooled<Bytes>> unsent;  // framed; the first one may be partly written
     std::size_t written = 0;
     std::uint64_t expected = 0;    // frame length being read
     std::size_t length_bytes = 0;  // of the 8 length bytes, how many are in

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "transport/topology.h"
+#include "types/pooled.h"
 
 namespace hvd {
 
-using Bytes = std::vector<std::byte>;
+using Bytes = List<std::byte>;
 using BytesView = std::span<const std::byte>;
 
 // Memory that all ranks of one host see, at addresses of their own. Zero-filled when made, aligned to 64 bytes.

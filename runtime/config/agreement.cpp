@@ -50,17 +50,17 @@ std::optional<Values> parse_record(std::span<const std::byte> record) {
 
 }  // namespace
 
-std::vector<std::byte> agreement_record(const Config& config) {
+List<std::byte> agreement_record(const Config& config) {
   std::string text = fmt::format("{}version={}\nwire_protocol={}\n", header, HVD_VERSION, wire_protocol_version);
   for (const Setting& setting : settings()) {
     if (setting.must_agree) text += fmt::format("{}={}\n", setting.field, value_text(setting, config));
   }
-  std::vector<std::byte> record(text.size());
+  List<std::byte> record(text.size());
   std::memcpy(record.data(), text.data(), text.size());
   return record;
 }
 
-std::string disagreement(std::span<const std::vector<std::byte>> records) {
+std::string disagreement(std::span<const List<std::byte>> records) {
   std::vector<std::string> names;  // as they first come up, so that messages list them in the order of the record
   std::map<int, std::map<std::string, std::string>> values_of;
   std::vector<int> unreadable;

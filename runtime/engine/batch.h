@@ -15,8 +15,8 @@ struct ExecutableBatch {
   std::uint32_t process_set = 0;
   std::vector<int> absent;  // world ranks that have joined
   std::optional<SetChange> change;
-  std::vector<OperationPtr> operations;
-  std::vector<std::vector<std::vector<std::int64_t>>> extents;  // by operation; see BatchEntry
+  List<OperationPtr> operations;
+  List<std::vector<std::vector<std::int64_t>>> extents;  // by operation; see BatchEntry
 
   const Request& request() const { return operations.front()->request; }
 };

@@ -76,6 +76,7 @@ bool Coordinator::take_news() {
     for (OperationPtr& operation : news_.submitted) {
       const std::uint32_t slot = operation->slot;
       if (slot >= by_slot_.size()) by_slot_.resize(slot + 1);
+      urgent_ = urgent_ || !plane_.would_wait(operation->request);
       reporter_.submit(slot, operation->request, operation->fingerprint, operation->extents);
       by_slot_[slot] = std::move(operation);
     }
@@ -98,12 +99,19 @@ bool Coordinator::take_news() {
   return moved || leaving;
 }
 
+// While batches are under way, what becomes ready in their process set gathers: this rank says what there is when one
+// has been agreed, so that the next is agreed meanwhile, and then no more until that or until none is left.
+bool Coordinator::has_to_speak() const { return reporter_.has_news() && (urgent_ || !reporter_.has_only_readiness()); }
+
+Report Coordinator::take_report() {
+  urgent_ = false;
+  ++counts_.reports_sent;
+  return reporter_.take_report();
+}
+
 bool Coordinator::negotiate_as_root(TimePoint now) {
   bool moved = false;
-  if (reporter_.has_news()) {
-    arbiter_->accept(root, reporter_.take_report(), now);
-    ++counts_.reports_sent;
-  }
+  if (has_to_speak()) arbiter_->accept(root, take_report(), now);
   while (const auto message = links_.receive()) {
     arbiter_->accept(message->sender, read_report(message->sender, message->bytes), now);
     moved = true;
@@ -129,10 +137,9 @@ Bytes Coordinator::counted(Bytes message) {
 
 bool Coordinator::negotiate_with_root(TimePoint now) {
   bool moved = false;
-  // Speaks when it has news and its last word has been taken in; what becomes ready meanwhile travels together.
-  if (reporter_.has_news() && links_.idle(root)) {
-    links_.send(root, counted(encode(reporter_.take_report())));
-    ++counts_.reports_sent;
+  // Not before its last word has been taken in; what becomes ready meanwhile travels together.
+  if (has_to_speak() && links_.idle(root)) {
+    links_.send(root, counted(encode(take_report())));
     moved = true;
   }
   while (const auto message = links_.receive()) {
@@ -144,6 +151,7 @@ bool Coordinator::negotiate_with_root(TimePoint now) {
 
 void Coordinator::apply(Plan plan, TimePoint now) {
   ++counts_.plans_received;
+  urgent_ = true;
   Reporter::Outcome outcome = reporter_.accept(std::move(plan));
   for (const std::uint32_t slot : outcome.forgotten) around_.table.forget(slot, by_slot_[slot] != nullptr);
   for (Reporter::Work& work : outcome.batches) {
@@ -193,6 +201,7 @@ void Coordinator::on_batch_done(const ExecutableBatch& batch, bool failed) {
       std::ranges::count(batch.operations, false, [](const OperationPtr& operation) { return operation->absent; }));
   (failed ? counts_.operations_failed : counts_.operations_done) += own;
   publish();
+  urgent_ = urgent_ || !plane_.would_wait(batch.request());
   if (arbiter_ && batch.request().operation != Operation::send_recv) arbiter_->on_batch_done(batch.process_set);
 }
 

@@ -61,6 +61,8 @@ class Coordinator {
 
  private:
   bool take_news();
+  bool has_to_speak() const;
+  Report take_report();
   bool negotiate_as_root(TimePoint now);
   bool negotiate_with_root(TimePoint now);
   Bytes counted(Bytes message);
@@ -84,6 +86,7 @@ class Coordinator {
   std::vector<OperationPtr> by_slot_;
   TensorTable::News news_;
   std::size_t in_flight_ = 0;  // taken and not finished
+  bool urgent_ = false;        // what has become ready need not gather any longer
   TimePoint last_look_;        // at what depends on the clock
   std::optional<Stop> stopping_;
   bool over_ = false;     // nothing is in flight any more, and nothing comes

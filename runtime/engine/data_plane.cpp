@@ -150,6 +150,12 @@ bool DataPlane::idle() const {
          });
 }
 
+bool DataPlane::would_wait(const Request& request) const {
+  if (request.operation == Operation::send_recv || request.changes_process_sets()) return false;
+  const auto lane = lanes_.find(request.process_set);
+  return lane != lanes_.end() && !lane->second->executor.idle();
+}
+
 void DataPlane::abandon() {
   pairs_.abandon();
   for (auto& [id, lane] : lanes_) {

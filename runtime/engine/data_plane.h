@@ -38,6 +38,8 @@ class DataPlane {
   void enqueue(ExecutableBatch batch, TimePoint now);
   bool step(TimePoint now);
   bool idle() const;
+  // A batch is under way, or about to be, before which this operation cannot begin.
+  bool would_wait(const Request& request) const;
   void abandon();
   // Messages that ring no bell are under way: somebody has to look.
   bool must_poll() const;

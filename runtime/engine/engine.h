@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <memory>
-#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -104,7 +103,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Logger logger_;
   const int look_limit_;
   std::string world_;  // token that tells this world's memory from others'
-  std::pmr::synchronized_pool_resource wake_memory_;
   boost::asio::io_context io_{1};
   std::unique_ptr<Doorbell> doorbell_;
   std::unique_ptr<HostSegment> segment_;

@@ -8,9 +8,9 @@
 
 #include <hvd/error.h>
 #include <algorithm>
-#include <memory_resource>
 
 #include "engine/caller.h"
+#include "types/pooled.h"
 
 // The part of the engine that drives the coordinator; see the table in engine.h.
 namespace hvd::detail {
@@ -52,11 +52,10 @@ void pause() {
 #endif
 }
 
-// Does nothing; its memory comes from a pool, for many submissions post one.
+// Does nothing; many submissions post one.
 struct WakeUp {
-  using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
-  std::pmr::memory_resource* memory;
-  allocator_type get_allocator() const noexcept { return memory; }
+  using allocator_type = Pooled<std::byte>;
+  allocator_type get_allocator() const noexcept { return {}; }
   void operator()() const {}
 };
 
@@ -207,7 +206,7 @@ void Engine::wake_driver() {
   if (who == Bell::Sleeper::socket || who == Bell::Sleeper::resting) wake_thread();
 }
 
-void Engine::wake_thread() { boost::asio::post(io_, WakeUp{&wake_memory_}); }
+void Engine::wake_thread() { boost::asio::post(io_, WakeUp{}); }
 
 void Engine::run() {
   for (TimePoint next = Clock::now();;) {

@@ -61,7 +61,7 @@ class Executor {
   Launch launch_;
   OnFinished on_finished_;
   OnBatchDone on_batch_done_;
-  std::deque<Running> queue_;
+  std::deque<Running, Pooled<Running>> queue_;
 };
 
 }  // namespace hvd::detail

@@ -228,8 +228,8 @@ std::unique_ptr<Collective> launch_fused(const FusedBatch& batch, ChunkStream& s
 }
 
 // The dtypes of a batch's tensors, in order of appearance: one, but for a group of several.
-std::vector<DataType> dtypes_of(const ExecutableBatch& batch) {
-  std::vector<DataType> dtypes;
+List<DataType> dtypes_of(const ExecutableBatch& batch) {
+  List<DataType> dtypes;
   for (const auto& operation : batch.operations) {
     for (const TensorSpec& tensor : operation->request.tensors) {
       if (std::ranges::count(dtypes, tensor.dtype) == 0) dtypes.push_back(tensor.dtype);
@@ -262,7 +262,7 @@ std::unique_ptr<Collective> launch(ExecutableBatch& batch, ChunkStream& stream, 
     default:
       break;
   }
-  const std::vector<DataType> dtypes = dtypes_of(batch);
+  const List<DataType> dtypes = dtypes_of(batch);
   if (dtypes.size() == 1) return launch_fused(FusedBatch(batch, stream, dtypes.front()), stream, options);
   std::vector<Sequence::Start> parts;
   for (const DataType dtype : dtypes) {

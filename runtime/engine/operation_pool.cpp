@@ -1,8 +1,10 @@
 #include "engine/operation_pool.h"
 
-#include <memory_resource>
+#include <memory>
 #include <mutex>
 #include <vector>
+
+#include "types/pooled.h"
 
 namespace hvd::detail {
 
@@ -23,14 +25,12 @@ class OperationPool {
     const std::scoped_lock lock(mutex_);
     if (spare_.size() < most) spare_.push_back(std::move(operation));
   }
-  std::pmr::memory_resource* counts() { return &counts_; }
 
  private:
   static constexpr std::size_t most = 8192;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<PendingOperation>> spare_;
-  std::pmr::synchronized_pool_resource counts_;  // of references
 };
 
 // Never destroyed: handles may be dropped when the process ends.
@@ -45,7 +45,7 @@ OperationPtr take_operation() {
   auto operation = pool().take();
   if (operation == nullptr) operation = std::make_unique<PendingOperation>();
   const auto give_back = [](PendingOperation* used) { pool().give_back(std::unique_ptr<PendingOperation>(used)); };
-  return {operation.release(), give_back, std::pmr::polymorphic_allocator<PendingOperation>(pool().counts())};
+  return {operation.release(), give_back, Pooled<PendingOperation>()};
 }
 
 }  // namespace hvd::detail

@@ -79,7 +79,7 @@ class Arbiter {
   void fail_doomed();
   std::optional<TimePoint> expiry(const OperationState& state) const;
 
-  bool lacks_ranks(const std::vector<std::uint32_t>& ids) const;
+  bool lacks_ranks(const List<std::uint32_t>& ids) const;
   void plan_failures(Plan& plan);
   void plan_change(Plan& plan, std::uint32_t id);
   void plan_pair(Plan& plan, std::uint32_t id);
@@ -96,11 +96,11 @@ class Arbiter {
   ProcessSets sets_;
   OperationIds ids_;
   StallClock stall_clock_;
-  IdList waiting_;                                                // in the order of the first reports
-  std::map<std::uint32_t, std::vector<std::uint32_t>> complete_;  // by process set
-  std::vector<std::uint32_t> pairs_;                              // complete, point to point
-  std::vector<std::uint32_t> changes_;                            // complete, of process sets
-  std::vector<std::pair<int, std::uint32_t>> joins_;              // open: rank, process set; in order
+  IdList waiting_;                                         // in the order of the first reports
+  std::map<std::uint32_t, List<std::uint32_t>> complete_;  // by process set
+  std::vector<std::uint32_t> pairs_;                       // complete, point to point
+  std::vector<std::uint32_t> changes_;                     // complete, of process sets
+  std::vector<std::pair<int, std::uint32_t>> joins_;       // open: rank, process set; in order
   std::uint64_t join_count_ = 0;
   std::set<std::pair<int, std::uint32_t>> blocked_;  // rank, id
   std::set<std::string> told_deadlocks_;

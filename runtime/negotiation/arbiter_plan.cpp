@@ -63,7 +63,7 @@ Plan Arbiter::take_plan() {
 }
 
 // Runs at once: held back, it might meet what the ranks that it lacks report once they have joined no more.
-bool Arbiter::lacks_ranks(const std::vector<std::uint32_t>& ids) const {
+bool Arbiter::lacks_ranks(const List<std::uint32_t>& ids) const {
   return std::ranges::any_of(ids, [this](std::uint32_t id) { return !ids_[id].absent.empty(); });
 }
 
@@ -82,8 +82,8 @@ void Arbiter::plan_failures(Plan& plan) {
 }
 
 void Arbiter::plan_set(Plan& plan, std::uint32_t process_set) {
-  const std::vector<std::uint32_t> ids = std::exchange(complete_[process_set], {});
-  std::vector<Fusable> operations;
+  const List<std::uint32_t> ids = std::exchange(complete_[process_set], {});
+  List<Fusable> operations;
   operations.reserve(ids.size());
   for (const std::uint32_t id : ids) {
     const Request& request = ids_[id].request();

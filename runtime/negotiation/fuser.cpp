@@ -28,12 +28,12 @@ bool may_fuse(const Fusable& x, const Fusable& y) {
          x.absent == y.absent && all_of_dtype(a, dtype) && all_of_dtype(b, dtype);
 }
 
-std::vector<std::vector<std::size_t>> fuse(const std::vector<Fusable>& operations, std::int64_t threshold) {
-  std::vector<std::vector<std::size_t>> batches;
-  std::vector<bool> taken(operations.size(), false);
+List<List<std::size_t>> fuse(const List<Fusable>& operations, std::int64_t threshold) {
+  List<List<std::size_t>> batches;
+  std::vector<bool, Pooled<bool>> taken(operations.size(), false);
   for (std::size_t first = 0; first < operations.size(); ++first) {
     if (taken[first]) continue;
-    std::vector<std::size_t> batch;
+    List<std::size_t> batch;
     batch.reserve(operations.size() - first);
     batch.push_back(first);
     std::int64_t bytes = operations[first].bytes;

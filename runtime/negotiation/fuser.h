@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "negotiation/request.h"
+#include "types/pooled.h"
 
 namespace hvd {
 
@@ -20,6 +21,6 @@ bool may_fuse(const Fusable& a, const Fusable& b);
 // Partitions operations that are ready everywhere into batches of at most `threshold` bytes (a larger one is a batch of
 // its own; 0: no fusion). A batch takes all that fits from the whole list, batches are ordered by their first
 // operation, operations keep their order within one. Returns indices.
-std::vector<std::vector<std::size_t>> fuse(const std::vector<Fusable>& operations, std::int64_t threshold);
+List<List<std::size_t>> fuse(const List<Fusable>& operations, std::int64_t threshold);
 
 }  // namespace hvd

@@ -12,14 +12,14 @@ void put_numbers(WireWriter& out, const std::vector<std::int64_t>& numbers) {
   out.put_list(numbers, [&](std::int64_t number) { out.put(number); });
 }
 std::vector<std::int64_t> get_numbers(WireReader& in) {
-  return in.get_list([&] { return in.get<std::int64_t>(); });
+  return in.get_list<std::vector<std::int64_t>>([&] { return in.get<std::int64_t>(); });
 }
 
 void put_ranks(WireWriter& out, const std::vector<int>& ranks) {
   out.put_list(ranks, [&](int rank) { out.put(static_cast<std::int32_t>(rank)); });
 }
 std::vector<int> get_ranks(WireReader& in) {
-  return in.get_list([&] { return int{in.get<std::int32_t>()}; });
+  return in.get_list<std::vector<int>>([&] { return int{in.get<std::int32_t>()}; });
 }
 
 void put(WireWriter& out, const Request& r) {
@@ -70,13 +70,13 @@ Request get_request(WireReader& in) {
   return r;
 }
 
-void put_references(WireWriter& out, const std::vector<Reference>& references) {
+void put_references(WireWriter& out, const List<Reference>& references) {
   out.put_list(references, [&](const Reference& reference) {
     out.put(reference.id);
     out.put_text(reference.key);
   });
 }
-std::vector<Reference> get_references(WireReader& in) {
+List<Reference> get_references(WireReader& in) {
   return in.get_list([&] {
     const auto id = in.get<std::uint32_t>();
     return Reference{.id = id, .key = in.get_text()};
@@ -114,7 +114,8 @@ Batch get_batch(WireReader& in) {
   }
   batch.entries = in.get_list([&] {
     const auto id = in.get<std::uint32_t>();
-    return BatchEntry{.id = id, .extents = in.get_list([&] { return get_numbers(in); })};
+    return BatchEntry{.id = id,
+                      .extents = in.get_list<std::vector<std::vector<std::int64_t>>>([&] { return get_numbers(in); })};
   });
   return batch;
 }

@@ -47,10 +47,10 @@ struct Leave {
 };
 
 struct Report {
-  std::vector<Ready> ready;
-  std::vector<Reference> withdrawn;  // cancelled, unless they are under way by now
-  std::vector<Reference> blocked;    // a thread does nothing but wait for them
-  std::uint64_t plans_seen = 0;      // number of the last plan that this rank has taken in
+  List<Ready> ready;
+  List<Reference> withdrawn;     // cancelled, unless they are under way by now
+  List<Reference> blocked;       // a thread does nothing but wait for them
+  std::uint64_t plans_seen = 0;  // number of the last plan that this rank has taken in
   std::optional<Leave> leave;
 };
 
@@ -82,7 +82,7 @@ struct Batch {
   std::vector<int> pair;            // of send/recv the two ranks that it concerns
   std::vector<int> absent;          // world ranks that have joined
   std::optional<SetChange> change;  // is made once this batch is reached
-  std::vector<BatchEntry> entries;
+  List<BatchEntry> entries;
 };
 
 // Concerns the submissions of these ranks. Another rank's, sent before it could hear of this, begins a new round.
@@ -101,11 +101,11 @@ struct Stop {
 // In the order in which it is taken in.
 struct Plan {
   std::uint64_t number = 0;
-  std::vector<std::uint32_t> evicted;  // these ids stand for nothing any more; answered by a report
-  std::vector<Naming> names;
-  std::vector<Description> descriptions;
-  std::vector<Batch> batches;
-  std::vector<FailedTensor> failures;
+  List<std::uint32_t> evicted;  // these ids stand for nothing any more; answered by a report
+  List<Naming> names;
+  List<Description> descriptions;
+  List<Batch> batches;
+  List<FailedTensor> failures;
   std::optional<Stop> stop;
   bool empty() const { return evicted.empty() && batches.empty() && failures.empty() && !stop; }
 };

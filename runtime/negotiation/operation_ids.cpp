@@ -60,7 +60,7 @@ void OperationIds::retire_set(std::uint32_t process_set) {
   }
 }
 
-void OperationIds::evict(std::uint32_t id, std::uint64_t plan, std::vector<std::uint32_t>& evicted) {
+void OperationIds::evict(std::uint32_t id, std::uint64_t plan, List<std::uint32_t>& evicted) {
   idle_.erase(id);
   id_of_.erase(states_[id].key);
   states_[id].evicted_by = plan;
@@ -68,8 +68,8 @@ void OperationIds::evict(std::uint32_t id, std::uint64_t plan, std::vector<std::
   evicted_.push_back(id);
 }
 
-std::vector<std::uint32_t> OperationIds::evict(std::uint64_t plan) {
-  std::vector<std::uint32_t> evicted;
+List<std::uint32_t> OperationIds::evict(std::uint64_t plan) {
+  List<std::uint32_t> evicted;
   for (const std::uint32_t id : std::exchange(retired_, {})) {
     if (idle_.contains(id)) evict(id, plan, evicted);
   }

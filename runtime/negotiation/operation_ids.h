@@ -9,6 +9,7 @@
 #include "negotiation/id_list.h"
 #include "negotiation/request.h"
 #include "negotiation/stall.h"
+#include "types/pooled.h"
 
 namespace hvd {
 
@@ -64,12 +65,12 @@ class OperationIds {
   void retire_set(std::uint32_t process_set);
 
   // The numbers that the plan with this number takes back.
-  std::vector<std::uint32_t> evict(std::uint64_t plan);
+  List<std::uint32_t> evict(std::uint64_t plan);
   // The rank has taken in all plans up to this one.
   void on_seen(int rank, std::uint64_t plan);
 
  private:
-  void evict(std::uint32_t id, std::uint64_t plan, std::vector<std::uint32_t>& evicted);
+  void evict(std::uint32_t id, std::uint64_t plan, List<std::uint32_t>& evicted);
 
   std::size_t capacity_;
   std::vector<std::uint64_t> seen_;  // by rank

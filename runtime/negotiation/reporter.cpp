@@ -58,8 +58,10 @@ void Reporter::block(std::uint32_t slot) {
 
 void Reporter::leave(Leave leave) { news_.leave = std::move(leave); }
 
-bool Reporter::has_news() const {
-  return acknowledges_ || !news_.ready.empty() || news_.leave || !withdrawn_.empty() || !blocked_.empty();
+bool Reporter::has_news() const { return !news_.ready.empty() || !has_only_readiness(); }
+
+bool Reporter::has_only_readiness() const {
+  return !acknowledges_ && !news_.leave && withdrawn_.empty() && blocked_.empty();
 }
 
 Report Reporter::take_report() {
@@ -111,7 +113,7 @@ std::optional<std::uint32_t> Reporter::find(std::uint32_t id) const {
 
 // What a rank hears of as one that has joined it knows by number from then on, as if it had submitted it. Told once to
 // all ranks of the set: one that has not joined yet may be next.
-void Reporter::hear_of(Description& description, const std::vector<Batch>& batches) {
+void Reporter::hear_of(Description& description, const List<Batch>& batches) {
   const bool concerned = std::ranges::any_of(batches, [&](const Batch& batch) {
     const ProcessSets::Set* set = sets_.find(batch.process_set);
     return set != nullptr && position_in(set->ranks, rank_) && !batch.absent.empty() &&

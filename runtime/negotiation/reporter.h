@@ -29,6 +29,7 @@ class Reporter {
   void leave(Leave leave);
 
   bool has_news() const;
+  bool has_only_readiness() const;
   Report take_report();
 
   struct Entry {
@@ -41,12 +42,12 @@ class Reporter {
     std::uint32_t process_set = 0;
     std::vector<int> absent;
     std::optional<SetChange> change;
-    std::vector<Entry> entries;
+    List<Entry> entries;
   };
   struct Outcome {
-    std::vector<std::uint32_t> forgotten;  // slots that stand for nothing any more
-    std::vector<Work> batches;             // in order
-    std::vector<std::pair<std::uint32_t, Failure>> failures;
+    List<std::uint32_t> forgotten;  // slots that stand for nothing any more
+    List<Work> batches;             // in order
+    List<std::pair<std::uint32_t, Failure>> failures;
     std::optional<Stop> stop;
   };
   // Throws InternalError for a plan that cannot be, such as one of an operation that this rank has not in flight.
@@ -69,7 +70,7 @@ class Reporter {
 
   void learn(const Naming& naming);
   void forget(std::uint32_t id, Outcome& outcome);
-  void hear_of(Description& description, const std::vector<Batch>& batches);
+  void hear_of(Description& description, const List<Batch>& batches);
   void end(std::uint32_t slot);
   std::optional<Work> take_on(Batch& batch);
   std::optional<std::uint32_t> find(std::uint32_t id) const;

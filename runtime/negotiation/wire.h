@@ -73,8 +73,12 @@ class WireReader {
   }
   template <typename GetItem>
   auto get_list(const GetItem& get_item) {
+    return get_list<List<decltype(get_item())>>(get_item);
+  }
+  template <typename Into, typename GetItem>
+  Into get_list(const GetItem& get_item) {
     constexpr std::uint64_t believed = 256;
-    std::vector<decltype(get_item())> list;
+    Into list;
     auto left = get<std::uint64_t>();
     list.reserve(static_cast<std::size_t>(std::min(left, believed)));
     for (; left > 0; --left) list.push_back(get_item());

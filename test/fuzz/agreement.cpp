@@ -6,7 +6,7 @@
 
 namespace {
 
-using Record = std::vector<std::byte>;
+using Record = hvd::List<std::byte>;
 
 constexpr std::size_t most_ranks = 8;
 

@@ -11,7 +11,7 @@
 namespace hvd {
 namespace {
 
-using Record = std::vector<std::byte>;
+using Record = List<std::byte>;
 
 Record bytes_of(std::string_view text) {
   Record record(text.size());

@@ -9,12 +9,12 @@
 namespace hvd {
 namespace {
 
-using Batches = std::vector<std::vector<std::size_t>>;
+using Batches = List<List<std::size_t>>;
 
 Batches fuse_sizes(const std::vector<std::int64_t>& bytes, std::int64_t threshold) {
   Request request;
   request.tensors.push_back({});
-  std::vector<Fusable> tensors;
+  List<Fusable> tensors;
   for (const std::int64_t size : bytes) tensors.push_back({.request = &request, .bytes = size, .absent = {}});
   return fuse(tensors, threshold);
 }

@@ -90,7 +90,7 @@ TEST(Messages, APlanComesBackAsItWas) {
   const Plan plan = decode_plan(encode(some_plan()));
   EXPECT_EQ(encode(plan), encode(some_plan()));
   EXPECT_EQ(plan.number, 5U);
-  EXPECT_EQ(plan.evicted, (std::vector<std::uint32_t>{4, 9}));
+  EXPECT_EQ(plan.evicted, (List<std::uint32_t>{4, 9}));
   EXPECT_EQ(plan.names[0].key, "2:weights");
   EXPECT_EQ(key_of(plan.descriptions[0].request), key_of(some_request()));
   EXPECT_EQ(plan.batches[0].absent, std::vector<int>{3});

@@ -35,7 +35,7 @@ TEST(OperationIds, TheLeastRecentlyUsedOnesAreEvictedButNoneThatIsInUse) {
   ids.end_use(1);
   ids.start_use(2);
   ids.add(state_of("d"));
-  EXPECT_EQ(ids.evict(1), std::vector<std::uint32_t>{3});
+  EXPECT_EQ(ids.evict(1), List<std::uint32_t>{3});
   EXPECT_EQ(ids.find("c"), 0U);
   EXPECT_EQ(ids.find("a"), 1U);
   ids.start_use(1);
@@ -44,20 +44,20 @@ TEST(OperationIds, TheLeastRecentlyUsedOnesAreEvictedButNoneThatIsInUse) {
   ids.start_use(5);
   EXPECT_TRUE(ids.evict(2).empty());  // more than the capacity, all in use
   ids.end_use(2);
-  EXPECT_EQ(ids.evict(3), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(ids.evict(3), List<std::uint32_t>{2});
 }
 
 TEST(OperationIds, AnEighthIsEvictedAtATime) {
   OperationIds ids(1, 16);
   for (int i = 0; i < 17; ++i) ids.add(state_of(std::to_string(i)));
-  EXPECT_EQ(ids.evict(1), (std::vector<std::uint32_t>{1, 2, 3}));
+  EXPECT_EQ(ids.evict(1), (List<std::uint32_t>{1, 2, 3}));
 }
 
 TEST(OperationIds, AnEvictedNumberIsUsedAgainOnceAllRanksHaveSeenThatPlan) {
   OperationIds ids(2, 1);
   ids.add(state_of("a"));
   ids.add(state_of("b"));
-  EXPECT_EQ(ids.evict(7), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(ids.evict(7), List<std::uint32_t>{1});
   EXPECT_TRUE(ids.valid(1));  // a tombstone: what it stood for is still known
   EXPECT_EQ(ids[1].key, "a");
   ids.on_seen(0, 7);

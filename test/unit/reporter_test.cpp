@@ -18,7 +18,7 @@ class ReporterTest : public testing::Test {
     const Request request = float_request(name, elements);
     reporter.submit(slot, request, fingerprint(request));
   }
-  Plan plan(std::vector<Naming> names = {}) {
+  Plan plan(List<Naming> names = {}) {
     Plan plan;
     plan.number = ++number;
     plan.names = std::move(names);
@@ -76,7 +76,7 @@ TEST_F(ReporterTest, SendsARequestAgainWhenItHasChanged) {
 
 TEST_F(ReporterTest, GivesBackAnIdleSlotOfAnEvictedIdAndAnswers) {
   run(3, "a", 5);
-  EXPECT_EQ(evict(5).forgotten, std::vector<std::uint32_t>{3});
+  EXPECT_EQ(evict(5).forgotten, List<std::uint32_t>{3});
   EXPECT_TRUE(reporter.has_news());
   EXPECT_EQ(reporter.take_report().plans_seen, 2U);
   EXPECT_FALSE(reporter.has_news());
@@ -193,7 +193,7 @@ TEST_F(ReporterTest, ADescriptionIsKeptByARankThatHasReportedAndJoinsNext) {
 
 TEST_F(ReporterTest, WhatItHasOnlyHeardOfTravelsInFullThoughTheSlotWasUsedBefore) {
   run(0, "b", 4);
-  EXPECT_EQ(evict(4).forgotten, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(evict(4).forgotten, List<std::uint32_t>{0});
   Plan joined = plan();
   joined.descriptions.push_back({.id = 5, .request = float_request("a", 9)});
   joined.batches.push_back(batch({5}));
