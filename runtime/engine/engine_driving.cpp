@@ -139,10 +139,14 @@ TimePoint Engine::drive_in_background() {
   return next_look(Clock::now());
 }
 
-// From here on news must wake the coordinator thread. What came while the bell said otherwise is looked at once more.
+// From here on news must wake the coordinator thread. What came while the bell said otherwise is looked at here, for
+// what other ranks say before this one has anything in flight is soon taken in, and a wake-up takes long.
 void Engine::give_up_token() {
+  constexpr int most_steps = 16;
   bells_->mine().announce(sleeper());
-  const bool more = step() || coordinator_->stopped() || coordinator_->must_poll();
+  bool more = step();
+  for (int steps = 1; more && steps < most_steps && !coordinator_->busy(); ++steps) more = step();
+  more = more || coordinator_->stopped() || coordinator_->must_poll();
   ring_sleepers();
   if (token_.give_back() || more) wake_thread();
 }
