@@ -35,15 +35,18 @@ bool mpi_in_use() {
   return initialized != 0 || mpi::launched();
 }
 
-void leave(std::string_view reason) noexcept {
+template <typename Leave>
+void end(const Leave& leave_runtime) noexcept {
   Default& state = the_default();
   std::unique_lock lock(state.mutex);
   const std::shared_ptr<Runtime> leaving = std::exchange(state.runtime, nullptr);
   lock.unlock();
-  if (leaving != nullptr) leaving->shutdown(reason);
+  if (leaving != nullptr) leave_runtime(*leaving);
 }
 
-void leave_at_end() { leave("its process is ending (exit in progress)"); }
+void leave_at_end() {
+  end([](Runtime& leaving) { leaving.shutdown("its process is ending (exit in progress)"); });
+}
 
 // A program that ends without shutdown() leaves all the same, before MPI is finalised: exit handlers run in reverse
 // order.
@@ -117,7 +120,12 @@ void init(MPI_Comm communicator, const Config& config) {
   init_once([&] { return make_runtime(communicator, config); });
 }
 
-void shutdown() noexcept { leave("called shutdown()"); }
+void shutdown() noexcept {
+  end([](Runtime& leaving) { leaving.shutdown(); });
+}
+void leave(std::string_view reason) noexcept {
+  end([reason](Runtime& leaving) { leaving.leave(reason); });
+}
 
 bool is_initialized() noexcept {
   Default& state = the_default();

@@ -64,7 +64,10 @@ bool Runtime::is_homogeneous() const { return engine_->topology().is_homogeneous
 const Config& Runtime::config() const { return engine_->config(); }
 
 void Runtime::shutdown(std::string_view reason) noexcept {
-  if (!engine_->forked()) engine_->leave(std::string(reason));
+  if (!engine_->forked()) engine_->leave(std::string(reason), /*at_once=*/false);
+}
+void Runtime::leave(std::string_view reason) noexcept {
+  if (!engine_->forked()) engine_->leave(std::string(reason), /*at_once=*/true);
 }
 bool Runtime::is_running() const { return engine_->running(); }
 Stats Runtime::stats() const { return engine_->stats(); }

@@ -70,7 +70,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
   thread_ = std::thread([this] { run(); });
 }
 
-Engine::~Engine() { leave("its runtime was destroyed"); }
+Engine::~Engine() { leave("its runtime was destroyed", /*at_once=*/false); }
 
 // Makes what the ranks of the host share. Returns what has gone wrong, or nothing.
 std::string Engine::connect(std::unique_ptr<SharedMemory>& world_memory) {
@@ -211,9 +211,9 @@ void Engine::ask_to_leave(const Leave& leave) {
   wake_driver();
 }
 
-void Engine::leave(const std::string& reason) noexcept {
+void Engine::leave(const std::string& reason, bool at_once) noexcept {
   std::unique_lock lock(end_mutex_);
-  ask_to_leave({.reason = reason, .at_once = false});
+  ask_to_leave({.reason = reason, .at_once = at_once});
   if (!await_end(config_.shutdown_timeout, lock)) {
     const double waited = config_.shutdown_timeout.count();
     ask_to_leave(

@@ -74,8 +74,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ArenaMemory share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank);
   // From here on what lies in it is reduced there; returns this rank's part.
   std::span<std::byte> add_arena(std::uint32_t number, ArenaMemory arena);
-  // Ends this rank's part, see Runtime::shutdown(); joins the coordinator thread.
-  void leave(const std::string& reason) noexcept;
+  // Ends this rank's part, see Runtime::shutdown() and, for `at_once`, Runtime::leave(); joins the coordinator thread.
+  void leave(const std::string& reason, bool at_once) noexcept;
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
 
  private:

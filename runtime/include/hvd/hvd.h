@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hvd/runtime.h>
@@ -16,6 +17,8 @@ HVD_API void init();
 HVD_API void init(const Config& config);
 // Leaves, see Runtime::shutdown(); init() may follow, any number of times. Does nothing when not initialised.
 HVD_API void shutdown() noexcept;
+// The same for a process that fails, see Runtime::leave(): what is in flight fails on all ranks, with `reason` as cause.
+HVD_API void leave(std::string_view reason) noexcept;
 HVD_API bool is_initialized() noexcept;
 // The default runtime itself.
 HVD_API Runtime& runtime();

@@ -52,6 +52,9 @@ class HVD_API Runtime {
   // left fails with ShutDownError on every rank. The first rank to leave ends the runtime on all ranks. `reason` is
   // what the others are told. Never throws.
   void shutdown(std::string_view reason = "called shutdown()") noexcept;
+  // Leaves because this process fails: waits for nothing that is in flight, which fails at once on every rank with
+  // `reason` as its cause. Never throws.
+  void leave(std::string_view reason) noexcept;
   bool is_running() const;
 
   // Process sets. Making and removing one is collective over all ranks of the world, whichever belong to it. The order

@@ -1,0 +1,113 @@
+"""Beginning and end: init(), shutdown(), session(), and what happens when the program ends in another way."""
+
+import atexit
+import contextlib
+import os
+import socket
+import sys
+
+from . import _core
+from ._errors import InvalidArgumentError
+from ._process_sets import ProcessSet
+
+_MOST_REASON = 2000  # characters of an exception's text that the other ranks are told
+_sets = []  # made by init()
+_previous_hook = None
+
+
+def init(comm=None, process_sets=None, **settings):
+    """Joins the other ranks that the MPI launcher has started; without a launcher a world of one rank. Does nothing when
+    initialised already.
+
+    comm: an mpi4py communicator whose ranks are to be the world; None: all. Or a list of all ranks.
+    process_sets: ProcessSet objects or lists of ranks to make known from the start, the same on all ranks.
+    settings: any field of hvd's configuration (fusion_threshold="64MiB", stall_warning=30, timeline="trace.json",
+        on_stall=callable, ...), which overrides the environment variable of that setting.
+
+    Raises InvalidArgumentError for a setting that does not exist or whose value is wrong, MismatchError when ranks
+    differ in what must agree, StallError when a rank does not come within start_timeout.
+    """
+    if _core.is_initialized():
+        return
+    sets = [one if isinstance(one, ProcessSet) else ProcessSet(one) for one in _listed(process_sets)]
+    settings["process_sets"] = [one.ranks for one in sets]
+    _core.init(settings, _address(comm))
+    for number, one in enumerate(sets, 1):
+        one.process_set_id = number
+    _sets[:] = sets
+    _watch_exceptions()
+
+
+def shutdown():
+    """Leaves; waits for what this rank has submitted, at most shutdown_timeout. init() may follow. Does nothing when not
+    initialised."""
+    _core.shutdown()
+    _forget_sets()
+
+
+def leave(reason):
+    """Leaves because this process fails: what is in flight fails on all ranks, with `reason` in the text."""
+    _core.leave(_who() + str(reason)[:_MOST_REASON])
+    _forget_sets()
+
+
+@contextlib.contextmanager
+def session(*args, **kwargs):
+    """init(...) and shutdown() around a block. An exception that leaves the block is told to the other ranks."""
+    init(*args, **kwargs)
+    try:
+        yield
+    except BaseException as error:
+        leave(_text_of(type(error), error))
+        raise
+    else:
+        shutdown()
+
+
+def _listed(process_sets):
+    return [] if process_sets is None or process_sets == "dynamic" else list(process_sets)
+
+
+def _forget_sets():
+    for one in _sets:
+        one.process_set_id = None
+    _sets.clear()
+
+
+def _address(comm):
+    if comm is None or comm == []:
+        return 0
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    if mpi4py is not None and isinstance(comm, mpi4py.Comm):
+        return mpi4py._addressof(comm)
+    raise InvalidArgumentError(f"init: comm is an mpi4py communicator or None, not {comm!r}")
+
+
+def _who():
+    return f"(host {socket.gethostname()}, pid {os.getpid()}) "
+
+
+def _text_of(kind, error):
+    text = str(error)
+    return f"{kind.__name__}: {text}" if text else kind.__name__
+
+
+def _watch_exceptions():
+    """Puts our hook before the one that is there, once; one that somebody puts before ours calls it or does not."""
+    global _previous_hook
+    if _previous_hook is not None:
+        return
+    _previous_hook = sys.excepthook
+    sys.excepthook = _tell_and_report
+    atexit.register(_leave_at_exit)
+
+
+def _tell_and_report(kind, error, traceback):
+    _previous_hook(kind, error, traceback)
+    if _core.is_initialized():
+        leave(_text_of(kind, error))
+
+
+def _leave_at_exit():
+    """While Python's other parts are still there."""
+    _core.shutdown()
