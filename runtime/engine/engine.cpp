@@ -5,6 +5,7 @@
 #include <boost/asio/ip/host_name.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <hvd/error.h>
 #include <algorithm>
@@ -213,7 +214,9 @@ void Engine::ask_to_leave(const Leave& leave) {
 
 void Engine::leave(const std::string& reason, bool at_once) noexcept {
   std::unique_lock lock(end_mutex_);
-  ask_to_leave({.reason = reason, .at_once = at_once});
+  Leave leave{.reason = reason, .at_once = at_once};
+  if (at_once) leave.process = fmt::format("host {}, pid {}", boost::asio::ip::host_name(), ::getpid());
+  ask_to_leave(leave);
   if (!await_end(config_.shutdown_timeout, lock)) {
     const double waited = config_.shutdown_timeout.count();
     ask_to_leave(

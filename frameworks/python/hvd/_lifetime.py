@@ -2,8 +2,6 @@
 
 import atexit
 import contextlib
-import os
-import socket
 import sys
 
 from . import _core
@@ -47,7 +45,7 @@ def shutdown():
 
 def leave(reason):
     """Leaves because this process fails: what is in flight fails on all ranks, with `reason` in the text."""
-    _core.leave(_who() + str(reason)[:_MOST_REASON])
+    _core.leave(str(reason)[:_MOST_REASON])
     _forget_sets()
 
 
@@ -81,10 +79,6 @@ def _address(comm):
     if mpi4py is not None and isinstance(comm, mpi4py.Comm):
         return mpi4py._addressof(comm)
     raise InvalidArgumentError(f"init: comm is an mpi4py communicator or None, not {comm!r}")
-
-
-def _who():
-    return f"(host {socket.gethostname()}, pid {os.getpid()}) "
 
 
 def _text_of(kind, error):
