@@ -18,6 +18,8 @@ namespace hvd {
 
 namespace {
 
+constexpr std::string_view reason_at_exit = "its process is ending (exit in progress)";
+
 struct Default {
   std::mutex mutex;
   std::shared_ptr<Runtime> runtime;
@@ -44,9 +46,7 @@ void end(const Leave& leave_runtime) noexcept {
   if (leaving != nullptr) leave_runtime(*leaving);
 }
 
-void leave_at_end() {
-  end([](Runtime& leaving) { leaving.shutdown("its process is ending (exit in progress)"); });
-}
+void leave_at_end() { shutdown(reason_at_exit); }
 
 // A program that ends without shutdown() leaves all the same, before MPI is finalised: exit handlers run in reverse
 // order.
@@ -120,8 +120,8 @@ void init(MPI_Comm communicator, const Config& config) {
   init_once([&] { return make_runtime(communicator, config); });
 }
 
-void shutdown() noexcept {
-  end([](Runtime& leaving) { leaving.shutdown(); });
+void shutdown(std::string_view reason) noexcept {
+  end([reason](Runtime& leaving) { leaving.shutdown(reason); });
 }
 void leave(std::string_view reason) noexcept {
   end([reason](Runtime& leaving) { leaving.leave(reason); });

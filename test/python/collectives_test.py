@@ -174,8 +174,8 @@ def test_process_sets_work_apart(hvd):
 
 
 def test_arena_is_reduced_where_it_lies(hvd):
-    arena = hvd.make_arena(1 << 16)
-    array = arena.allocate((16, 8), hvd.array_of(numpy.zeros(1, "float32")).dtype)
+    arena = hvd.make_arena(1 << 21)
+    array = arena.allocate((1 << 18,), hvd.array_of(numpy.zeros(1, "float32")).dtype)
     view = numpy.asarray(array)
     view[:] = hvd.rank() + 1
     packed = hvd.stats()["bytes_packed"]

@@ -91,6 +91,7 @@ bool PendingHandle::wait(std::optional<double> timeout) {
     if (bounded && Clock::now() - start >= Seconds(*timeout)) return false;
   }
   arrays_.clear();
+  release_dropped();
   return true;
 }
 

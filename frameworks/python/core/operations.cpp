@@ -127,8 +127,8 @@ PendingHandle reduce(const Arrays& inputs, const Arrays& outputs, int root, std:
   Operands o(inputs, outputs);
   const ReduceOptions options{name, root, op_of(op), prescale, postscale, {set}, Timeout(timeout)};
   return start(o, [&] {
-    if (o.inputs.size() == 1) return reduce_async(o.inputs.front(), o.outputs.front(), options);
-    fill_outputs(o);
+    if (o.inputs.size() == 1 && rank() == root) return reduce_async(o.inputs.front(), o.outputs.front(), options);
+    fill_outputs(o);  // all ranks but the root keep these
     return grouped_reduce_async(o.outputs, options);
   });
 }

@@ -138,7 +138,9 @@ void bind_world(py::module_& module) {
   module.def("mpi_library_version", &mpi_library_version);
   module.def("mpi_threads_supported", &mpi_threads_supported);
   module.def("init", &start, py::arg("settings"), py::arg("communicator") = 0);
-  module.def("shutdown", [] { end([] { shutdown(); }); });
+  module.def(
+      "shutdown", [](const std::string& reason) { end([&] { shutdown(reason); }); },
+      py::arg("reason") = "called shutdown()");
   module.def(
       "leave", [](const std::string& reason) { end([&] { leave(reason); }); }, py::arg("reason"));
   module.def("is_initialized", [] { return !forked() && is_initialized(); });

@@ -30,7 +30,8 @@ def array_of(obj, writable=False):
     except InvalidArgumentError:
         raise
     except (BufferError, ValueError) as error:  # NumPy's ValueError: what is read-only is to be written
-        raise InvalidArgumentError(f"a {type(obj).__name__} cannot be used: {error}") from error
+        kind = "written to" if writable else "used"
+        raise InvalidArgumentError(f"a {type(obj).__name__} cannot be {kind}: {error}") from error
     except TypeError:
         if not hasattr(obj, "__dlpack__"):
             raise TypeError(

@@ -104,4 +104,4 @@ def _tell_and_report(kind, error, traceback):
 
 def _leave_at_exit():
     """While Python's other parts are still there."""
-    _core.shutdown()
+    _core.shutdown("its process is ending (exit in progress)")

@@ -16,7 +16,7 @@ namespace hvd {
 HVD_API void init();
 HVD_API void init(const Config& config);
 // Leaves, see Runtime::shutdown(); init() may follow, any number of times. Does nothing when not initialised.
-HVD_API void shutdown() noexcept;
+HVD_API void shutdown(std::string_view reason = "called shutdown()") noexcept;
 // The same for a process that fails, see Runtime::leave(): what is in flight fails on all ranks, with `reason` as cause.
 HVD_API void leave(std::string_view reason) noexcept;
 HVD_API bool is_initialized() noexcept;
