@@ -217,7 +217,7 @@ def test_a_missing_mpi_is_named_beside_the_one_that_was_built_against(tmp_path):
                              env=os.environ | {"PYTHONPATH": str(tmp_path)})
     text = process.stderr.splitlines()[-1]
     assert re.search(r"ImportError: hvd's core could not be loaded: libmpi.so.99: cannot open .*", text), text
-    assert re.search(r"built against MPI .*\d+\.\d+.*; found on this machine: .*\d+\.\d+", text), text
+    assert re.search(r"built against .* \d+\.\d+.*; found on this machine: .*\d+\.\d+", text), text
 
 
 def test_another_mpi_than_the_one_built_against_is_refused():

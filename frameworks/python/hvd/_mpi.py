@@ -1,11 +1,11 @@
 """Tells which MPI there is when hvd's core cannot be loaded, or not with this one."""
 
-import ctypes
 import ctypes.util
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 from . import _build_info
 
@@ -31,10 +31,12 @@ def family(version):
 
 def explain(error):
     """The text of an ImportError for a core that could not be loaded."""
+    if not re.search(r"libmpi\w*\.so|[ _]MPI_|ompi_", str(error)):
+        return f"hvd's core could not be loaded: {error}"
     found = "; ".join(installed()) or "none"
     path = os.environ.get("LD_LIBRARY_PATH", "")
     return (
-        f"hvd's core could not be loaded: {error}. It was built against MPI {_build_info.MPI}; found on this machine: "
+        f"hvd's core could not be loaded: {error}. It was built against {_build_info.MPI}; found on this machine: "
         f"{found} (LD_LIBRARY_PATH={path!r}). Install that MPI, or build hvd again with the one that is here: "
         "pip install --no-binary hvd --force-reinstall hvd"
     )
@@ -62,8 +64,6 @@ def _library_version(name):
         "import ctypes, sys; text = ctypes.create_string_buffer(8192); "
         "ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(ctypes.c_int())); print(text.value.decode())"
     )
-    import sys
-
     output = _output(sys.executable, "-c", program, name)
     return first_line(output) if output.strip() else None
 
