@@ -158,6 +158,11 @@ void allreduce(TensorView tensor, const AllreduceOptions& options) { current()->
 void allreduce(ConstTensorView input, TensorView output, const AllreduceOptions& options) {
   current()->allreduce(input, output, options);
 }
+void allreduce_each_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                          std::span<const std::string> names, const AllreduceOptions& options,
+                          std::vector<Handle>& handles) {
+  current()->allreduce_each_async(inputs, outputs, names, options, handles);
+}
 Handle grouped_allreduce_async(std::span<const TensorView> tensors, const AllreduceOptions& options) {
   return current()->grouped_allreduce_async(tensors, options);
 }

@@ -122,6 +122,11 @@ void Engine::submit(const OperationPtr& operation, bool wake) {
   if (wake) wake_driver();
 }
 
+void Engine::wake() {
+  const std::scoped_lock lock(end_mutex_);
+  if (coordinator_ != nullptr) wake_driver();
+}
+
 bool Engine::cancel(const OperationPtr& operation) {
   throw_if_forked();
   if (!operation->done()) {

@@ -60,6 +60,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when
   // the caller waits next.
   void submit(const OperationPtr& operation, bool wake);
+  // For what was submitted without.
+  void wake();
   // Drives or sleeps until the operation is done or the time has come; true if done.
   bool wait(const OperationPtr& operation, std::optional<TimePoint> until);
   // Withdraws the operation unless it is under way; waits for the decision. True if it was withdrawn.

@@ -167,5 +167,24 @@ def test_many_operations_are_submitted_and_awaited_in_one_call(hvd):
         assert hvd._core.all_ready(handles)
         total = hvd.size() * (hvd.size() - 1) // 2 + step * hvd.size()
         assert all((one == total).all() for one in values)
-    with pytest.raises(hvd.InvalidArgumentError, match="2 names for 1 tensors"):
+    with pytest.raises(hvd.InvalidArgumentError, match="1 inputs, 1 outputs and 2 names"):
         hvd._core.allreduce_each_async(views[:1], views[:1], names[:2])
+
+
+def test_of_many_those_before_a_refused_name_are_under_way(hvd):
+    values = [numpy.ones(2) for _ in range(3)]
+    views = [hvd.array_of(one, writable=True) for one in values]
+    with pytest.raises(hvd.InvalidArgumentError, match="NUL"):
+        hvd._core.allreduce_each_async(views, views, ["a", "b", "\0"], int(hvd.Sum))
+    hvd.barrier(name="nothing was submitted")
+    assert all((one == 1).all() for one in values)
+    if hvd.size() == 1:
+        return  # nothing stays in flight
+    if hvd.rank() == 0:
+        with pytest.raises(hvd.DuplicateNameError, match="'a'"):
+            hvd._core.allreduce_each_async(views, views, ["a", "b", "a"], int(hvd.Sum))
+    hvd.barrier(name="refused")
+    if hvd.rank() != 0:
+        hvd._core.wait_all(hvd._core.allreduce_each_async(views[:2], views[:2], ["a", "b"], int(hvd.Sum)))
+    hvd.barrier(name="both are done")
+    assert all((one == hvd.size()).all() for one in values[:2])

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -87,38 +88,31 @@ PendingHandle allreduce(const Arrays& inputs, const Arrays& outputs, std::string
   return start(o, [&] { return grouped_allreduce_async(o.inputs, o.outputs, options); });
 }
 
-// One operation for each name, submitted in order. When one is refused those before it are under way; the error has
-// them, so the caller must drain.
+// One operation for each name. When one is refused, those before it are under way, and their arrays are kept.
 std::vector<PendingHandle> allreduce_each(const Arrays& inputs, const Arrays& outputs,
                                           const std::vector<std::string>& names, int op, double prescale,
                                           double postscale, std::uint32_t set, double timeout) {
   throw_if_forked();
   release_dropped();
   Operands o(inputs, outputs);
-  if (names.size() != o.inputs.size()) {
-    throw InvalidArgumentError(fmt::format("{} names for {} tensors", names.size(), o.inputs.size()));
-  }
-  AllreduceOptions options{{}, op_of(op), prescale, postscale, {set}, Timeout(timeout)};
-  std::vector<PendingHandle> handles;
-  handles.reserve(names.size());
+  const AllreduceOptions options{{}, op_of(op), prescale, postscale, {set}, Timeout(timeout)};
   std::vector<Handle> submitted;
   submitted.reserve(names.size());
   std::exception_ptr refused;
   {
     const py::gil_scoped_release nogil;
     try {
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        options.name = names[i];
-        submitted.push_back(allreduce_async(o.inputs[i], o.outputs[i], options));
-      }
+      allreduce_each_async(o.inputs, o.outputs, names, options, submitted);
     } catch (...) {
       refused = std::current_exception();
     }
   }
+  std::vector<PendingHandle> handles;
+  handles.reserve(names.size());
   for (std::size_t i = 0; i < submitted.size(); ++i) {
     handles.emplace_back(std::move(submitted[i]), std::vector<py::object>{o.kept[i], o.kept[names.size() + i]});
   }
-  if (refused) std::rethrow_exception(refused);  // those under way are kept until they are done
+  if (refused) std::rethrow_exception(refused);
   return handles;
 }
 

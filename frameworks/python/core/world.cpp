@@ -40,29 +40,39 @@ void end(const Leave& leave) {
   release_dropped();
 }
 
-// A function of the runtime that answers at once.
-template <auto ask>
-auto asked() {
+// What the runtime knows. Without the GIL: while another thread is in init(), it waits for the end of that.
+template <typename Ask>
+auto ask(const Ask& question) {
   throw_if_forked();
-  return ask();
+  const py::gil_scoped_release nogil;
+  return question();
+}
+template <auto question>
+auto asked() {
+  return ask(question);
+}
+
+bool initialized() {
+  if (forked()) return false;
+  const py::gil_scoped_release nogil;
+  return is_initialized();
 }
 
 std::uint32_t add_set(const std::vector<int>& ranks) {
-  throw_if_forked();
-  const py::gil_scoped_release nogil;
-  return add_process_set(ranks).id;
+  return ask([&] { return add_process_set(ranks).id; });
 }
-
 void remove_set(std::uint32_t id) {
-  throw_if_forked();
-  const py::gil_scoped_release nogil;
-  remove_process_set({id});
+  ask([&] { remove_process_set({id}); });
+}
+std::vector<int> ranks_of_set(std::uint32_t id) {
+  return ask([&] { return process_set_ranks({id}); });
+}
+int rank_in_set(std::uint32_t id) {
+  return ask([&] { return process_set_rank({id}); });
 }
 
 Arena new_arena(std::size_t bytes) {
-  throw_if_forked();
-  const py::gil_scoped_release nogil;
-  return make_arena(bytes);
+  return ask([&] { return make_arena(bytes); });
 }
 
 Array allocate(const py::object& self, const py::object& shape, int dtype) {
@@ -71,8 +81,7 @@ Array allocate(const py::object& self, const py::object& shape, int dtype) {
 }
 
 py::dict counters() {
-  throw_if_forked();
-  const Stats s = stats();
+  const Stats s = ask(stats);
   py::dict all;
 #define HVD_COUNTER(name) all[#name] = s.name;
   HVD_COUNTER(reports_sent)
@@ -143,12 +152,9 @@ void bind_world(py::module_& module) {
       py::arg("reason") = "called shutdown()");
   module.def(
       "leave", [](const std::string& reason) { end([&] { leave(reason); }); }, py::arg("reason"));
-  module.def("is_initialized", [] { return !forked() && is_initialized(); });
+  module.def("is_initialized", &initialized);
   module.def("throw_if_forked", &throw_if_forked);
-  module.def("settings", [] {
-    throw_if_forked();
-    return settings_of(runtime().config());
-  });
+  module.def("settings", [] { return settings_of(ask([] { return runtime().config(); })); });
   module.def("rank", &asked<rank>);
   module.def("size", &asked<size>);
   module.def("local_rank", &asked<local_rank>);
@@ -159,20 +165,8 @@ void bind_world(py::module_& module) {
 
   module.def("add_process_set", &add_set, py::arg("ranks"));
   module.def("remove_process_set", &remove_set, py::arg("id"));
-  module.def(
-      "process_set_ranks",
-      [](std::uint32_t id) {
-        throw_if_forked();
-        return process_set_ranks({id});
-      },
-      py::arg("id"));
-  module.def(
-      "process_set_rank",
-      [](std::uint32_t id) {
-        throw_if_forked();
-        return process_set_rank({id});
-      },
-      py::arg("id"));
+  module.def("process_set_ranks", &ranks_of_set, py::arg("id"));
+  module.def("process_set_rank", &rank_in_set, py::arg("id"));
 
   py::class_<Arena>(module, "Arena", py::module_local())
       .def("allocate", &allocate, py::arg("shape"), py::arg("dtype"))

@@ -17,7 +17,7 @@ def init(comm=None, process_sets=None, **settings):
     """Joins the other ranks that the MPI launcher has started; without a launcher a world of one rank. Does nothing when
     initialised already.
 
-    comm: an mpi4py communicator whose ranks are to be the world; None: all. Or a list of all ranks.
+    comm: an mpi4py communicator whose ranks are to be the world; None: all.
     process_sets: ProcessSet objects or lists of ranks to make known from the start, the same on all ranks.
     settings: any field of hvd's configuration (fusion_threshold="64MiB", stall_warning=30, timeline="trace.json",
         on_stall=callable, ...), which overrides the environment variable of that setting.
@@ -56,7 +56,10 @@ def session(*args, **kwargs):
     try:
         yield
     except BaseException as error:
-        leave(_text_of(type(error), error))
+        if isinstance(error, SystemExit) and not error.code:
+            shutdown()
+        else:
+            leave(_text_of(type(error), error))
         raise
     else:
         shutdown()
@@ -73,7 +76,7 @@ def _forget_sets():
 
 
 def _address(comm):
-    if comm is None or comm == []:
+    if comm is None:
         return 0
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is not None and isinstance(comm, mpi4py.Comm):
