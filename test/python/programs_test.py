@@ -142,6 +142,23 @@ def test_settings_are_checked():
     assert "comm is an mpi4py communicator" in output
 
 
+def test_unnamed_operations_of_unlike_lines_are_told_apart_on_demand():  # R24
+    output = run("""
+        hvd.init(check="comm")
+        for _ in range(2):
+            assert hvd.allreduce(numpy.ones(2), op=hvd.Sum)[0] == 2
+        try:
+            if hvd.rank() == 0:
+                hvd.allreduce(numpy.ones(2))
+            else:
+                hvd.allreduce(numpy.ones(2))
+        except hvd.MismatchError as error:
+            print(error, flush=True)
+        hvd.barrier(name="end")
+        """)
+    assert output.count("call site differs") == 2, output
+
+
 CHILD = """
     hvd.init()
     handle = hvd.allreduce_async(numpy.ones(1000), op=hvd.Sum, name="before")

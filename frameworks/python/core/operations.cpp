@@ -12,6 +12,8 @@
 #include <hvd/error.h>
 #include <hvd/hvd.h>
 
+#include "api/call_site.h"
+#include "call_site.h"
 #include "handle.h"
 #include "process.h"
 
@@ -60,6 +62,7 @@ template <typename Submit>
 PendingHandle start(Operands& operands, const Submit& submit) {
   throw_if_forked();
   release_dropped();
+  const detail::CallSite site(python_call_site());
   Handle handle;
   {
     const py::gil_scoped_release nogil;

@@ -9,6 +9,7 @@
 #include <hvd/mpi.h>
 
 #include "array.h"
+#include "call_site.h"
 #include "handle.h"
 #include "init_settings.h"
 #include "process.h"
@@ -21,6 +22,7 @@ void start(const py::dict& settings, std::uintptr_t communicator) {
   throw_if_forked();
   const Config config = config_of(settings);
   remember_process();
+  want_call_sites(config.check == CheckLevel::comm);
   const py::gil_scoped_release nogil;
   if (communicator == 0) {
     init(config);
