@@ -15,9 +15,7 @@ Name = Optional[str]
 Splits = Optional[Sequence[int]]
 
 
-def allgather_async(
-    tensor: Any, name: Name = None, process_set: Set = None, timeout: float = 0.0
-) -> Handle:
+def allgather_async(tensor: Any, name: Name = None, process_set: Set = None, timeout: float = 0.0) -> Handle:
     """As allgather(), which it starts."""
     return allocated(_core.allgather_async, [tensor], True, **common(name, process_set, timeout))
 
@@ -33,51 +31,81 @@ def gather_async(
     tensor: Any, root_rank: int = 0, name: Name = None, process_set: Set = None, timeout: float = 0.0
 ) -> Handle:
     """As gather(), which it starts."""
-    return allocated(_core.gather_async, [tensor], True, root_rank=root_rank,
-        **common(name, process_set, timeout))
+    return allocated(_core.gather_async, [tensor], True, root_rank=root_rank, **common(name, process_set, timeout))
 
 
 def grouped_gather_async(
     tensors: Sequence[Any], root_rank: int = 0, name: Name = None, process_set: Set = None, timeout: float = 0.0
 ) -> Handle:
     """As grouped_gather(), which it starts."""
-    return allocated(_core.gather_async, tensors, False, root_rank=root_rank,
-        **common(name, process_set, timeout))
+    return allocated(_core.gather_async, tensors, False, root_rank=root_rank, **common(name, process_set, timeout))
 
 
-allgather = waiting(allgather_async, """The ranks' tensors one after the other along dimension 0, in rank order, on all ranks.
-First dimensions may differ, the others and the dtype agree. Returns a new array. A scalar is an error.""")
+allgather = waiting(
+    allgather_async,
+    """The ranks' tensors one after the other along dimension 0, in rank order, on all ranks. First dimensions may
+    differ, the others and the dtype agree. Returns a new array. A scalar is an error.""",
+)
 grouped_allgather = waiting(
-    grouped_allgather_async, """allgather() of a list of tensors as one operation. Returns new arrays.""")
+    grouped_allgather_async,
+    """allgather() of a list of tensors as one operation. Returns new arrays.""",
+)
 gather = waiting(gather_async, """allgather() on the root alone; the others get no rows.""")
 grouped_gather = waiting(grouped_gather_async, """gather() of a list of tensors as one operation.""")
 
 
 def scatter_async(
-    tensor: Any = None, root_rank: int = 0, splits: Splits = None, name: Name = None, process_set: Set = None,
-    timeout: float = 0.0
+    tensor: Any = None,
+    root_rank: int = 0,
+    splits: Splits = None,
+    name: Name = None,
+    process_set: Set = None,
+    timeout: float = 0.0,
 ) -> Handle:
     """As scatter(), which it starts."""
     if tensor is None:  # counts on the root alone
         tensor = _core.empty((0,), _core.dtypes["float32"])
-    return allocated(_core.scatter_async, [tensor], True, root_rank=root_rank, splits=_listed(splits),
-        **common(name, process_set, timeout))
+    return allocated(
+        _core.scatter_async,
+        [tensor],
+        True,
+        root_rank=root_rank,
+        splits=_listed(splits),
+        **common(name, process_set, timeout),
+    )
 
 
 def grouped_scatter_async(
-    tensors: Sequence[Any] = (), root_rank: int = 0, splits: Splits = None, name: Name = None, process_set: Set = None,
-    timeout: float = 0.0
+    tensors: Sequence[Any] = (),
+    root_rank: int = 0,
+    splits: Splits = None,
+    name: Name = None,
+    process_set: Set = None,
+    timeout: float = 0.0,
 ) -> Handle:
     """As grouped_scatter(), which it starts."""
-    return allocated(_core.scatter_async, tensors, False, root_rank=root_rank, splits=_listed(splits),
-        **common(name, process_set, timeout))
+    return allocated(
+        _core.scatter_async,
+        tensors,
+        False,
+        root_rank=root_rank,
+        splits=_listed(splits),
+        **common(name, process_set, timeout),
+    )
 
 
-scatter = waiting(scatter_async, """The root's rows shared out along dimension 0, in rank order. `tensor` counts on the root
-alone; the others may leave it out, or give one of the kind that they want to get. splits, of the root: rows for each rank
-of the set; None: equal shares, the first ranks getting one row more when there is a remainder. Returns a new array.""")
-grouped_scatter = waiting(grouped_scatter_async, """scatter() of a list of tensors as one operation; `splits` are those of one
-tensor after the other. The root alone says how many there are. Returns new arrays.""")
+scatter = waiting(
+    scatter_async,
+    """The root's rows shared out along dimension 0, in rank order. `tensor` counts on the root alone; the others
+    may leave it out, or give one of the kind that they want to get. splits, of the root: rows for each rank of
+    the set; None: equal shares, the first ranks getting one row more when there is a remainder. Returns a new
+    array.""",
+)
+grouped_scatter = waiting(
+    grouped_scatter_async,
+    """scatter() of a list of tensors as one operation; `splits` are those of one tensor after the other. The root
+    alone says how many there are. Returns new arrays.""",
+)
 
 
 def alltoall_async(
@@ -109,23 +137,25 @@ def grouped_alltoall_async(
     return Handle(core, finish)
 
 
-alltoall = waiting(alltoall_async, """Every rank's rows shared out to all. splits: rows for each rank of the set, adding up to
-the tensor's; None: equal shares, which must divide. Returns the rows that each rank had for this one, in rank order; with
-splits a pair of that and the list of how many came from each.""")
-grouped_alltoall = waiting(grouped_alltoall_async, """alltoall() of a list of tensors as one operation; `splits` are those of
-one tensor after the other. Returns a pair: new arrays, and for each the list of how many rows came from each rank.""")
+alltoall = waiting(
+    alltoall_async,
+    """Every rank's rows shared out to all. splits: rows for each rank of the set, adding up to the tensor's; None:
+    equal shares, which must divide. Returns the rows that each rank had for this one, in rank order; with
+    splits a pair of that and the list of how many came from each.""",
+)
+grouped_alltoall = waiting(
+    grouped_alltoall_async,
+    """alltoall() of a list of tensors as one operation; `splits` are those of one tensor after the other. Returns
+    a pair: new arrays, and for each the list of how many rows came from each rank.""",
+)
 
 
-def send_async(
-    tensor: Any, to_rank: int, name: Name = None, process_set: Set = None, timeout: float = 0.0
-) -> Handle:
+def send_async(tensor: Any, to_rank: int, name: Name = None, process_set: Set = None, timeout: float = 0.0) -> Handle:
     """As send(), which it starts."""
     return Handle(_core.send_async(array_of(tensor), to_rank, **common(name, process_set, timeout)))
 
 
-def recv_async(
-    tensor: Any, from_rank: int, name: Name = None, process_set: Set = None, timeout: float = 0.0
-) -> Handle:
+def recv_async(tensor: Any, from_rank: int, name: Name = None, process_set: Set = None, timeout: float = 0.0) -> Handle:
     """As recv(), which it starts."""
     array = array_of(tensor, writable=True)
     return Handle(_core.recv_async(array, from_rank, **common(name, process_set, timeout)), lambda _: tensor)
@@ -148,8 +178,11 @@ def join_async(process_set: Set = None, timeout: float = 0.0) -> Handle:
     return Handle(_core.join_async(id_of(process_set), timeout), lambda done: done.last_joined_rank())
 
 
-join = waiting(join_async, """Says that this rank has no more data, and serves the others' operations until all ranks of the
-set have joined. Returns the rank that joined last.""")
+join = waiting(
+    join_async,
+    """Says that this rank has no more data, and serves the others' operations until all ranks of the set have
+    joined. Returns the rank that joined last.""",
+)
 
 
 def check_consistency(tensors: Sequence[Any], names: Sequence[str] = (), process_set: Set = None) -> None:

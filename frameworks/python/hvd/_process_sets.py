@@ -35,7 +35,10 @@ class ProcessSet:
         return self.process_set_id
 
     def __eq__(self, other):
-        return isinstance(other, ProcessSet) and (self.process_set_id, self.ranks) == (other.process_set_id, other.ranks)
+        return isinstance(other, ProcessSet) and (self.process_set_id, self.ranks) == (
+            other.process_set_id,
+            other.ranks,
+        )
 
     def __hash__(self):
         return id(self)
