@@ -1,6 +1,9 @@
 """From other people's arrays to the core's and back. Knows no framework by name but NumPy, and does not import it."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 from . import _core
 from ._errors import InvalidArgumentError
@@ -14,7 +17,7 @@ _BY_NAME = {
 _RAW = {1: "uint8", 2: "uint16"}
 
 
-def array_of(obj, writable=False):
+def array_of(obj: Any, writable: bool = False) -> _core.Array:
     """The core's view of `obj`: an array of the core, of NumPy, or anything with the buffer protocol or DLPack.
 
     What is only read may lie in memory in any way; it is copied when it is not dense and row-major. What is written must
@@ -22,7 +25,7 @@ def array_of(obj, writable=False):
     """
     if isinstance(obj, _core.Array):
         return obj
-    code = _BY_NAME.get(getattr(getattr(obj, "dtype", None), "name", None), -1)
+    code = _BY_NAME.get(getattr(getattr(obj, "dtype", None), "name", ""), -1)
     if code >= 0 and hasattr(obj, "view"):
         return _core.from_buffer(obj.view(_RAW[_core.dtype_size(code)]), writable, code)
     try:
@@ -40,11 +43,11 @@ def array_of(obj, writable=False):
     return _core.from_dlpack(obj.__dlpack__(), writable, obj)
 
 
-def empty_like(array):
+def empty_like(array: _core.Array) -> _core.Array:
     return _core.empty(array.shape, array.dtype)
 
 
-def like(array, example):
+def like(array: _core.Array, example: Any) -> Any:
     """`array`, which is the core's, as the kind of object that `example` is: NumPy's, of a framework with from_dlpack(),
     or as it is."""
     numpy = sys.modules.get("numpy")

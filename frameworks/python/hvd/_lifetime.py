@@ -1,19 +1,26 @@
 """Beginning and end: init(), shutdown(), session(), and what happens when the program ends in another way."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import sys
+from typing import Any, Iterable, Iterator, Optional, Union
 
 from . import _core
 from ._errors import InvalidArgumentError
 from ._process_sets import ProcessSet
 
 _MOST_REASON = 2000  # characters of an exception's text that the other ranks are told
-_sets = []  # made by init()
-_previous_hook = None
+_sets: list[ProcessSet] = []  # made by init()
+_previous_hook: Any = None
 
 
-def init(comm=None, process_sets=None, **settings):
+def init(
+    comm: Any = None,
+    process_sets: Optional[Iterable[Union[ProcessSet, Iterable[int]]]] = None,
+    **settings: Any,
+) -> None:
     """Joins the other ranks that the MPI launcher has started; without a launcher a world of one rank. Does nothing when
     initialised already.
 
@@ -36,21 +43,21 @@ def init(comm=None, process_sets=None, **settings):
     _watch_exceptions()
 
 
-def shutdown():
+def shutdown() -> None:
     """Leaves; waits for what this rank has submitted, at most shutdown_timeout. init() may follow. Does nothing when not
     initialised."""
     _core.shutdown()
     _forget_sets()
 
 
-def leave(reason):
+def leave(reason: str) -> None:
     """Leaves because this process fails: what is in flight fails on all ranks, with `reason` in the text."""
     _core.leave(str(reason)[:_MOST_REASON])
     _forget_sets()
 
 
 @contextlib.contextmanager
-def session(*args, **kwargs):
+def session(*args: Any, **kwargs: Any) -> Iterator[None]:
     """init(...) and shutdown() around a block. An exception that leaves the block is told to the other ranks."""
     init(*args, **kwargs)
     try:
