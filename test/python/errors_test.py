@@ -115,6 +115,11 @@ def test_wrong_arguments_are_refused_before_anything_is_submitted(hvd):
         hvd.allreduce(None)
 
 
+def test_errors_of_names_that_are_no_text_can_be_read(hvd):
+    with pytest.raises(hvd.InvalidArgumentError, match=r"'g\\xff': root rank 99"):
+        hvd.broadcast(numpy.ones(2), 99, name=b"g\xff")
+
+
 def test_names_are_opaque(hvd):  # R26
     names = ["g:1", "g:2", "n" * 4096, 'quote " and \n newline', "h\u00f6her \u65e5\u672c"]
     handles = [hvd.allreduce_async(numpy.full(3, i), op=hvd.Sum, name=name) for i, name in enumerate(names)]

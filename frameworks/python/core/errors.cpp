@@ -1,7 +1,8 @@
 #include "errors.h"
 
 #include <array>
-#include <string>
+#include <cstring>
+#include <exception>
 
 #include <hvd/error.h>
 
@@ -32,7 +33,10 @@ void translate(std::exception_ptr error) {
   try {
     if (error) std::rethrow_exception(error);
   } catch (const Error& e) {
-    PyErr_SetString(class_of(e.code()), e.what());
+    // Names are any bytes.
+    const auto text = py::reinterpret_steal<py::object>(
+        PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "backslashreplace"));
+    if (text) PyErr_SetObject(class_of(e.code()), text.ptr());
   }
 }
 

@@ -52,7 +52,7 @@ def shutdown() -> None:
 
 def leave(reason: str) -> None:
     """Leaves because this process fails: what is in flight fails on all ranks, with `reason` in the text."""
-    _core.leave(str(reason)[:_MOST_REASON])
+    _core.leave(str(reason)[:_MOST_REASON].encode("utf-8", "backslashreplace").decode())
     _forget_sets()
 
 
