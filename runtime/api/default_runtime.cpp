@@ -18,6 +18,8 @@ namespace hvd {
 
 namespace {
 
+constexpr std::string_view reason_at_exit = "its process is ending (exit in progress)";
+
 struct Default {
   std::mutex mutex;
   std::shared_ptr<Runtime> runtime;
@@ -35,15 +37,16 @@ bool mpi_in_use() {
   return initialized != 0 || mpi::launched();
 }
 
-void leave(std::string_view reason) noexcept {
+template <typename Leave>
+void end(const Leave& leave_runtime) noexcept {
   Default& state = the_default();
   std::unique_lock lock(state.mutex);
   const std::shared_ptr<Runtime> leaving = std::exchange(state.runtime, nullptr);
   lock.unlock();
-  if (leaving != nullptr) leaving->shutdown(reason);
+  if (leaving != nullptr) leave_runtime(*leaving);
 }
 
-void leave_at_end() { leave("its process is ending (exit in progress)"); }
+void leave_at_end() { shutdown(reason_at_exit); }
 
 // A program that ends without shutdown() leaves all the same, before MPI is finalised: exit handlers run in reverse
 // order.
@@ -117,7 +120,12 @@ void init(MPI_Comm communicator, const Config& config) {
   init_once([&] { return make_runtime(communicator, config); });
 }
 
-void shutdown() noexcept { leave("called shutdown()"); }
+void shutdown(std::string_view reason) noexcept {
+  end([reason](Runtime& leaving) { leaving.shutdown(reason); });
+}
+void leave(std::string_view reason) noexcept {
+  end([reason](Runtime& leaving) { leaving.leave(reason); });
+}
 
 bool is_initialized() noexcept {
   Default& state = the_default();
@@ -149,6 +157,11 @@ Handle allreduce_async(ConstTensorView input, TensorView output, const Allreduce
 void allreduce(TensorView tensor, const AllreduceOptions& options) { current()->allreduce(tensor, options); }
 void allreduce(ConstTensorView input, TensorView output, const AllreduceOptions& options) {
   current()->allreduce(input, output, options);
+}
+void allreduce_each_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                          std::span<const std::string> names, const AllreduceOptions& options,
+                          std::vector<Handle>& handles) {
+  current()->allreduce_each_async(inputs, outputs, names, options, handles);
 }
 Handle grouped_allreduce_async(std::span<const TensorView> tensors, const AllreduceOptions& options) {
   return current()->grouped_allreduce_async(tensors, options);

@@ -1,5 +1,7 @@
 #include <hvd/runtime.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/call_site.h"
@@ -64,7 +66,10 @@ bool Runtime::is_homogeneous() const { return engine_->topology().is_homogeneous
 const Config& Runtime::config() const { return engine_->config(); }
 
 void Runtime::shutdown(std::string_view reason) noexcept {
-  if (!engine_->forked()) engine_->leave(std::string(reason));
+  if (!engine_->forked()) engine_->leave(std::string(reason), /*at_once=*/false);
+}
+void Runtime::leave(std::string_view reason) noexcept {
+  if (!engine_->forked()) engine_->leave(std::string(reason), /*at_once=*/true);
 }
 bool Runtime::is_running() const { return engine_->running(); }
 Stats Runtime::stats() const { return engine_->stats(); }
@@ -103,6 +108,33 @@ Handle Runtime::allreduce_async(ConstTensorView input, TensorView output, const 
 }
 void Runtime::allreduce(ConstTensorView input, TensorView output, const AllreduceOptions& options) {
   finish(*engine_, detail::make_allreduce(context_of(*engine_), one(input), one(output), options));
+}
+
+void Runtime::allreduce_each_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                                   std::span<const std::string> names, const AllreduceOptions& options,
+                                   std::vector<Handle>& handles) {
+  if (inputs.size() != outputs.size() || inputs.size() != names.size()) {
+    throw InvalidArgumentError(
+        fmt::format("allreduce: {} inputs, {} outputs and {} names", inputs.size(), outputs.size(), names.size()));
+  }
+  const detail::CallContext context = context_of(*engine_);
+  std::vector<OperationPtr> operations;
+  operations.reserve(inputs.size());
+  AllreduceOptions own = options;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    own.name = names[i];
+    operations.push_back(detail::make_allreduce(context, one(inputs[i]), one(outputs[i]), own));
+  }
+  try {
+    for (const OperationPtr& operation : operations) {
+      engine_->submit(operation, /*wake=*/false);
+      handles.push_back(Handle(operation));
+    }
+  } catch (...) {
+    engine_->wake();
+    throw;
+  }
+  engine_->wake();
 }
 
 Handle Runtime::grouped_allreduce_async(std::span<const TensorView> tensors, const AllreduceOptions& options) {

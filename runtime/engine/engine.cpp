@@ -5,6 +5,7 @@
 #include <boost/asio/ip/host_name.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <hvd/error.h>
 #include <algorithm>
@@ -70,7 +71,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const Config& config)
   thread_ = std::thread([this] { run(); });
 }
 
-Engine::~Engine() { leave("its runtime was destroyed"); }
+Engine::~Engine() { leave("its runtime was destroyed", /*at_once=*/false); }
 
 // Makes what the ranks of the host share. Returns what has gone wrong, or nothing.
 std::string Engine::connect(std::unique_ptr<SharedMemory>& world_memory) {
@@ -119,6 +120,11 @@ void Engine::submit(const OperationPtr& operation, bool wake) {
   observers_.tell(Stage::submitted, *operation);
   table_.hand_over(operation);
   if (wake) wake_driver();
+}
+
+void Engine::wake() {
+  const std::scoped_lock lock(end_mutex_);
+  if (coordinator_ != nullptr) wake_driver();
 }
 
 bool Engine::cancel(const OperationPtr& operation) {
@@ -211,9 +217,11 @@ void Engine::ask_to_leave(const Leave& leave) {
   wake_driver();
 }
 
-void Engine::leave(const std::string& reason) noexcept {
+void Engine::leave(const std::string& reason, bool at_once) noexcept {
   std::unique_lock lock(end_mutex_);
-  ask_to_leave({.reason = reason, .at_once = false});
+  Leave leave{.reason = reason, .at_once = at_once};
+  if (at_once) leave.process = fmt::format("host {}, pid {}", boost::asio::ip::host_name(), ::getpid());
+  ask_to_leave(leave);
   if (!await_end(config_.shutdown_timeout, lock)) {
     const double waited = config_.shutdown_timeout.count();
     ask_to_leave(

@@ -59,6 +59,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Hands over an operation whose arguments have been checked. `wake`: see to it that somebody drives; not needed when
   // the caller waits next.
   void submit(const OperationPtr& operation, bool wake);
+  // For what was submitted without.
+  void wake();
   // Drives or sleeps until the operation is done or the time has come; true if done.
   bool wait(const OperationPtr& operation, std::optional<TimePoint> until);
   // Withdraws the operation unless it is under way; waits for the decision. True if it was withdrawn.
@@ -73,8 +75,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ArenaMemory share_arena(std::uint32_t number, const std::vector<std::int64_t>& bytes_by_rank);
   // From here on what lies in it is reduced there; returns this rank's part.
   std::span<std::byte> add_arena(std::uint32_t number, ArenaMemory arena);
-  // Ends this rank's part, see Runtime::shutdown(); joins the coordinator thread.
-  void leave(const std::string& reason) noexcept;
+  // Ends this rank's part, see Runtime::shutdown() and, for `at_once`, Runtime::leave(); joins the coordinator thread.
+  void leave(const std::string& reason, bool at_once) noexcept;
   void add_observer(std::shared_ptr<Observer> observer) { observers_.add(std::move(observer)); }
 
  private:

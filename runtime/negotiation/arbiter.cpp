@@ -304,7 +304,7 @@ void Arbiter::on_leave(int rank, const Leave& leave) {
   const auto snapshot = waiting_;
   for (const std::uint32_t id : snapshot) {
     if (!waiting_.contains(id) || fail_if_a_rank_has_left(id) || !leave.at_once) continue;
-    fail(id, leave.code, fmt::format("{}: rank {} has left: {}", title(ids_[id]), rank, leave.reason));
+    fail(id, leave.code, fmt::format("{}: {}", title(ids_[id]), departure(rank, leave)));
   }
 }
 
@@ -314,7 +314,7 @@ bool Arbiter::fail_if_a_rank_has_left(std::uint32_t id) {
   for (const auto& [rank, leave] : left_) {
     if (!position_in(state.participants, rank) || state.has_reported(rank)) continue;
     if (has_joined(rank, state.process_set)) continue;  // it leaves once its join has ended
-    fail(id, ErrorCode::shut_down, fmt::format("{}: rank {} has left: {}", title(state), rank, leave.reason));
+    fail(id, ErrorCode::shut_down, fmt::format("{}: {}", title(state), departure(rank, leave)));
     return true;
   }
   return false;

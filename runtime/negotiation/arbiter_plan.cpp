@@ -50,8 +50,7 @@ Plan Arbiter::take_plan() {
                             std::ranges::all_of(complete_, [](const auto& set) { return set.second.empty(); });
   if (abandon || (!left_.empty() && nothing_left)) {
     const auto& [rank, leave] = abandon ? *urgent : *left_.begin();
-    plan.stop =
-        Stop{.reason = fmt::format("rank {} has left: {}", rank, leave.reason), .abandon = abandon, .code = leave.code};
+    plan.stop = Stop{.reason = departure(rank, leave), .abandon = abandon, .code = leave.code};
     stopped_ = true;
     abandoned_ = abandon;
   }

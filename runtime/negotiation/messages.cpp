@@ -139,6 +139,7 @@ Bytes encode(const Report& report) {
     out.put_text(report.leave->reason);
     out.put<std::uint8_t>(report.leave->at_once);
     out.put(report.leave->code);
+    out.put_text(report.leave->process);
   }
   return out.take();
 }
@@ -162,6 +163,7 @@ Report decode_report(BytesView bytes) {
     report.leave->reason = in.get_text();
     report.leave->at_once = in.get_flag();
     report.leave->code = in.get<ErrorCode>(error_code_count);
+    report.leave->process = in.get_text();
   }
   in.expect_end();
   return report;

@@ -44,6 +44,7 @@ struct Leave {
   std::string reason;    // "called shutdown()"
   bool at_once = false;  // waited long enough: fail what is still in flight
   ErrorCode code = ErrorCode::shut_down;
+  std::string process = {};  // "host h, pid 7", of a process that fails
 };
 
 struct Report {

@@ -19,4 +19,9 @@ std::string title(const OperationState& state) {
                    : fmt::format("'{}'{}", state.name, set);
 }
 
+std::string departure(int rank, const Leave& leave) {
+  return leave.process.empty() ? fmt::format("rank {} has left: {}", rank, leave.reason)
+                               : fmt::format("rank {} ({}) left: {}", rank, leave.process, leave.reason);
+}
+
 }  // namespace hvd

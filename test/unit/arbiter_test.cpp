@@ -160,6 +160,17 @@ TEST(Arbiter, ALeavingRankThatWillNotWaitFailsWhatItHasSubmitted) {
   EXPECT_TRUE(world.stop(1)->abandon);
 }
 
+TEST(Arbiter, AProcessThatFailsIsTheCauseOfWhatTheOthersHaveSubmitted) {  // R32
+  NegotiationWorld world(3);
+  for (const int rank : {0, 1}) world.submit(rank, float_request("g"));
+  world.leave(2, {.reason = "ValueError: boom", .at_once = true, .process = "host h, pid 7"});
+  world.settle();
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(world.failures(rank).at("g").text, "allreduce 'g': rank 2 (host h, pid 7) left: ValueError: boom");
+    EXPECT_EQ(world.stop(rank)->reason, "rank 2 (host h, pid 7) left: ValueError: boom");
+  }
+}
+
 TEST(Arbiter, ARankThatBreaksOffStopsTheOthersThoughItsBatchesNeverEnd) {
   NegotiationWorld world(2, {.fusion_threshold = 0});
   for (const char* name : {"a", "b", "c"}) {

@@ -24,6 +24,60 @@ using namespace std::chrono_literals;
 using testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
+// ---- many at once
+
+TEST(Many, ArePairedByTheirNamesAndReducedLikeOthers) {
+  run_world(3, [](Runtime& runtime) {
+    std::vector<std::vector<float>> values(50);
+    std::vector<ConstTensorView> inputs;
+    std::vector<TensorView> outputs;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i].assign(i, static_cast<float>(runtime.rank()));
+      inputs.emplace_back(std::span<const float>(values[i]));
+      outputs.emplace_back(std::span<float>(values[i]));
+      names.push_back(std::to_string(i));
+    }
+    std::vector<Handle> handles;
+    runtime.allreduce_each_async(inputs, outputs, names, {.op = ReduceOp::sum}, handles);
+    ASSERT_EQ(handles.size(), values.size());
+    for (const Handle& handle : handles) handle.wait();
+    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], std::vector<float>(i, 3.0F));
+    runtime.barrier();
+  });
+}
+
+TEST(Many, ThoseBeforeARefusedNameAreUnderWayAndTheOthersAreNot) {
+  run_world(2, [](Runtime& runtime) {
+    std::vector<float> values = ones(3);
+    const auto view = [&](std::size_t i) { return TensorView(&values[i], Shape{1}, DataType::f32); };
+    const std::vector<TensorView> outputs{view(0), view(1), view(2)};
+    const std::vector<ConstTensorView> inputs(outputs.begin(), outputs.end());
+    std::vector<Handle> handles;
+    const AllreduceOptions sum{.op = ReduceOp::sum};
+    const auto submit = [&](const std::vector<std::string>& names) {
+      runtime.allreduce_each_async(inputs, outputs, names, sum, handles);
+    };
+    EXPECT_EQ(thrown_by<InvalidArgumentError>([&] { submit({"a"}); }), "allreduce: 3 inputs, 3 outputs and 1 names");
+    EXPECT_THAT(thrown_by<InvalidArgumentError>([&] {
+                  submit({"a", "b", std::string(1, '\0')});
+                }),
+                testing::HasSubstr("NUL"));
+    EXPECT_TRUE(handles.empty());
+    if (runtime.rank() == 0) {
+      EXPECT_THAT(thrown_by<DuplicateNameError>([&] { submit({"a", "b", "a"}); }), StartsWith("allreduce 'a'"));
+    } else {
+      for (const std::size_t i : {0U, 1U}) {
+        handles.push_back(runtime.allreduce_async(view(i), {.name = i == 0 ? "a" : "b", .op = ReduceOp::sum}));
+      }
+    }
+    ASSERT_EQ(handles.size(), 2U);
+    for (const Handle& handle : handles) handle.wait();
+    EXPECT_EQ(values, (std::vector<float>{2.0F, 2.0F, 1.0F}));
+    runtime.barrier();
+  });
+}
+
 // ---- what is wrong on one rank alone
 
 TEST(Arguments, AreCheckedAtSubmissionOnTheCallerAlone) {

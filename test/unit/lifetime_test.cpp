@@ -107,6 +107,27 @@ TEST(Lifetime, R40_ManyRoundsOfJoinBarrierLeaveWithRandomPauses) {
   expect_no_more_than(before);
 }
 
+TEST(Lifetime, R32_ARankThatFailsIsTheCauseThatTheOthersAreTold) {
+  run_world(3, [](Runtime& runtime) {
+    std::vector<float> values(3, 1.0F);
+    if (runtime.rank() == 2) {
+      // Not even what it has submitted itself is waited for.
+      const Handle handle = runtime.allreduce_async(std::span(values), {.name = "its own"});
+      runtime.leave("ValueError: boom");
+      EXPECT_FALSE(runtime.is_running());
+      EXPECT_THROW(handle.wait(), ShutDownError);
+      return;
+    }
+    try {
+      runtime.allreduce(std::span(values), {.name = "g"});
+      ADD_FAILURE() << "went through without rank 2";
+    } catch (const ShutDownError& error) {
+      EXPECT_THAT(error.what(),
+                  testing::ContainsRegex("allreduce 'g': rank 2 \\(host .*, pid [0-9]+\\) left: ValueError: boom"));
+    }
+  });
+}
+
 TEST(Lifetime, R40_WhatAllRanksHaveSubmittedCompletesThoughNobodyWaits) {
   for (int round = 0; round < repetitions(25); ++round) {
     run_world(3, [&](Runtime& runtime) {

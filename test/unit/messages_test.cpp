@@ -34,7 +34,7 @@ Report some_report() {
   report.withdrawn.push_back({.id = 0, .key = "0:x"});
   report.blocked.push_back({.id = 8, .key = ""});
   report.plans_seen = 77;
-  report.leave = Leave{.reason = "called shutdown()", .at_once = true, .code = ErrorCode::stalled};
+  report.leave = Leave{.reason = "called shutdown()", .at_once = true, .code = ErrorCode::stalled, .process = "host h, pid 7"};
   return report;
 }
 
@@ -84,6 +84,7 @@ TEST(Messages, AReportComesBackAsItWas) {
   EXPECT_EQ(report.plans_seen, 77U);
   EXPECT_TRUE(report.leave->at_once);
   EXPECT_EQ(report.leave->code, ErrorCode::stalled);
+  EXPECT_EQ(report.leave->process, "host h, pid 7");
 }
 
 TEST(Messages, APlanComesBackAsItWas) {

@@ -4,8 +4,8 @@
 # The sanitizers' libraries come with g++.
 declare -A package_groups=(
   [build]='g++ ninja-build meson pkg-config openmpi-bin libopenmpi-dev libboost-dev libfmt-dev libspdlog-dev
-    nlohmann-json3-dev libcli11-dev libtorch-dev zlib1g-dev'
-  [test]='libgtest-dev libgmock-dev libbenchmark-dev'
+    nlohmann-json3-dev libcli11-dev libtorch-dev zlib1g-dev python3-dev pybind11-dev'
+  [test]='libgtest-dev libgmock-dev libbenchmark-dev python3-numpy python3-pytest'
   [fuzz]='clang libclang-rt-dev'
   [coverage]='gcovr'
   [data]='dataset-fashion-mnist'

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hvd/runtime.h>
@@ -15,7 +16,10 @@ namespace hvd {
 HVD_API void init();
 HVD_API void init(const Config& config);
 // Leaves, see Runtime::shutdown(); init() may follow, any number of times. Does nothing when not initialised.
-HVD_API void shutdown() noexcept;
+HVD_API void shutdown(std::string_view reason = "called shutdown()") noexcept;
+// The same for a process that fails, see Runtime::leave(): what is in flight fails on all ranks, with `reason` as
+// cause.
+HVD_API void leave(std::string_view reason) noexcept;
 HVD_API bool is_initialized() noexcept;
 // The default runtime itself.
 HVD_API Runtime& runtime();
@@ -37,6 +41,9 @@ HVD_API Handle allreduce_async(TensorView tensor, const AllreduceOptions& option
 HVD_API Handle allreduce_async(ConstTensorView input, TensorView output, const AllreduceOptions& options = {});
 HVD_API void allreduce(TensorView tensor, const AllreduceOptions& options = {});
 HVD_API void allreduce(ConstTensorView input, TensorView output, const AllreduceOptions& options = {});
+HVD_API void allreduce_each_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                                  std::span<const std::string> names, const AllreduceOptions& options,
+                                  std::vector<Handle>& handles);
 HVD_API Handle grouped_allreduce_async(std::span<const TensorView> tensors, const AllreduceOptions& options = {});
 HVD_API Handle grouped_allreduce_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
                                        const AllreduceOptions& options = {});

@@ -52,6 +52,9 @@ class HVD_API Runtime {
   // left fails with ShutDownError on every rank. The first rank to leave ends the runtime on all ranks. `reason` is
   // what the others are told. Never throws.
   void shutdown(std::string_view reason = "called shutdown()") noexcept;
+  // Leaves because this process fails: waits for nothing that is in flight, which fails at once on every rank with
+  // `reason` as its cause. Never throws.
+  void leave(std::string_view reason) noexcept;
   bool is_running() const;
 
   // Process sets. Making and removing one is collective over all ranks of the world, whichever belong to it. The order
@@ -70,6 +73,12 @@ class HVD_API Runtime {
   Handle allreduce_async(ConstTensorView input, TensorView output, const AllreduceOptions& options = {});
   void allreduce(TensorView tensor, const AllreduceOptions& options = {});
   void allreduce(ConstTensorView input, TensorView output, const AllreduceOptions& options = {});
+  // One allreduce for each tensor, under its own name; submitting them together costs less than one by one. Appends to
+  // `handles`. Arguments are checked before any is submitted; when a name is in flight, those before it are under way,
+  // and in `handles`.
+  void allreduce_each_async(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
+                            std::span<const std::string> names, const AllreduceOptions& options,
+                            std::vector<Handle>& handles);
   // Grouped forms do many tensors under one name: all or none of them run, in one batch, and one handle stands for all.
   // The tensors may differ in dtype and shape.
   Handle grouped_allreduce_async(std::span<const TensorView> tensors, const AllreduceOptions& options = {});
